@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What `make run` does once everything is built: the recorded vectors and the separate-process runs against the reference,
+# a verdict on the terminal and one page with everything.
+#
+#   usage: conformance/checks/run.sh BUILD        exit status of the worse of the two runs
+set -u
+build=$1
+report=$build/report
+rm -rf "$report"
+mkdir -p "$report"
+"$build/gcc/mooncheck" vectors --out "$report/vectors" fixtures/vectors
+vectors=$?
+"$build/gcc/mooncheck" run --only 'hash.processes.*' --out "$report/processes"
+processes=$?
+"$build/gcc/mooncheck" report --html "$report/index.html" "$report/vectors" "$report/processes" || exit 2
+echo "The report with every case: $report/index.html"
+awk -F'[ ,]+' '/passed/ { p += $1; f += $3; s += $5 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' \
+    "$report/vectors/closing.txt" "$report/processes/closing.txt"
+[ "$vectors" -eq 0 ] || exit "$vectors"
+exit "$processes"
