@@ -7,7 +7,7 @@ function fault(text) {
     faults++
 }
 function quoted(text) {
-    gsub(/\\/, "\\\\", text)
+    gsub(/\\/, "&&", text)
     gsub(/"/, "\\\"", text)
     return "\"" text "\""
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measures block hashing: one chain and a batch, beside libcrypto or xxHash alone and beside Python. */
+#ifndef MOON_CONFORMANCE_BENCH_HASH_H
+#define MOON_CONFORMANCE_BENCH_HASH_H
+
+#include "ref/hash/chain.h"
+
+/* What is measured: `tokens` token ids (token i is i * 70217 mod 151936) in one chain, or spread over MOON_BENCH_CHAINS
+ * chains. runs  each time is the median of so many */
+struct moon_bench_setting {
+    enum moon_hash_algorithm algorithm;
+    uint32_t block_tokens;
+    size_t tokens;
+    uint32_t runs;
+};
+enum {
+    MOON_BENCH_CHAINS = 64,
+    MOON_BENCH_TOKENS_MIN = MOON_BENCH_CHAINS * 256, /* a block for each chain */
+    MOON_BENCH_TOKENS_MAX = 1 << 26,
+    MOON_BENCH_RUNS_MAX = 999,
+};
+
+/* Times in ns of CPU for all blocks.
+ *   chain, batch            the work
+ *   chain_digest, batch_digest  our digest alone, over the same pre-images, ready-made, in the same manner
+ *   limit                   the fastest call of libcrypto (SHA-256) or xxHash over the same pre-images, contiguous and
+ * ready-made limit_name              which call that was last                    hash of the single chain's last block
+ */
+struct moon_bench_times {
+    size_t blocks;
+    uint64_t chain_ns, batch_ns, chain_digest_ns, batch_digest_ns, limit_ns;
+    const char *limit_name;
+    uint8_t last[MOON_DIGEST_BYTES_MAX];
+};
+
+/* Measures one setting. Returns 0 or MOON_ERR_MEMORY. Takes the single thread that it is called on for a while. */
+int moon_bench_hash(const struct moon_bench_setting *setting, struct moon_memory *memory, struct moon_bench_times *out,
+                    struct moon_error *error);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The --json form that commands of a suite share: one question read, its answer or explanation printed. */
+#include "conformance/cli/cli.h"
+
+#include "conformance/suites/suite.h"
+#include "conformance/suites/world.h"
+
+/* Takes {"profile","given"} apart. */
+static int open_question(const char *source, const struct moon_json *document, const struct moon_profile **profile,
+                         struct moon_json **given, struct moon_error *error) {
+    static const char *const names[] = {"profile", "given", NULL};
+    const char *name = NULL;
+    if (moon_json_closed(source, document, names, error) != 0 ||
+        moon_json_get_string(source, document, "profile", true, &name, NULL, error) != 0 ||
+        moon_json_get(source, document, "given", true, MOON_JSON_OBJECT, given, error) != 0)
+        return error->status;
+    struct moon_error why;
+    *profile = moon_profile_find(name, &why);
+    if (!*profile)
+        return moon_json_fail(error, why.status, source, moon_json_member(document, "profile"), "%s", why.message);
+    return 0;
+}
+
+int moon_cli_answer(const char *suite_name, const char *path, bool explain) {
+    const struct moon_suite *suite = moon_suite_find(suite_name);
+    const struct moon_suite_world *world = moon_suite_world_system();
+    const struct moon_profile *profile = NULL;
+    struct moon_json *document = NULL, *given = NULL, *answer = NULL;
+    struct moon_error error;
+    struct moon_arena arena;
+    struct moon_text text;
+    int exit_status;
+    moon_arena_open(&arena, moon_memory_heap());
+    moon_text_open(&text, moon_memory_heap());
+    const char *source = moon_io_source(path);
+    if (moon_io_read_json(&arena, path, MOON_JSON_STRICT, &document, &error) != 0 ||
+        open_question(source, document, &profile, &given, &error) != 0)
+        exit_status = moon_cli_fail(&error);
+    else if (explain)
+        exit_status = suite->explain(world, &arena, profile, source, given, &text, &error) == 0 ? moon_cli_print(&text)
+                                                                                               : moon_cli_fail(&error);
+    else
+        exit_status = suite->answer(world, &arena, profile, source, given, &answer, &error) == 0 ? moon_cli_print_json(answer)
+                                                                                                : moon_cli_fail(&error);
+    moon_text_close(&text);
+    moon_arena_close(&arena);
+    return exit_status;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mooncheck list: requirements with their provenance and the kinds of cases that hold them; families of `run`. */
+#include "conformance/cli/cli.h"
+#include "conformance/families.h"
+#include "conformance/requirements.h"
+
+#include <string.h>
+
+static bool json, by_requirement;
+
+static const struct moon_option options[] = {
+    {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "as JSON"},
+    {.name = "by-requirement", .kind = MOON_OPTION_FLAG, .into = &by_requirement,
+     .help = "one entry a requirement, with its source, instead of one a kind of case"},
+    {.name = NULL},
+};
+
+const struct moon_command moon_command_list = {
+    .name = "list",
+    .operands = "",
+    .summary = "list kinds of cases and the requirements they hold",
+    .details = "A kind is the id of a case without its number; it is shown as the pattern that the requirement cites.",
+    .options = options,
+    .operands_min = 0,
+    .operands_max = 0,
+};
+
+static struct moon_json *requirement_to_json(struct moon_arena *arena, const struct moon_requirement *requirement) {
+    struct moon_json *object = moon_json_object(arena), *kinds = moon_json_array(arena);
+    moon_json_set(arena, object, "id", moon_json_string(arena, requirement->id));
+    moon_json_set(arena, object, "level", moon_json_string(arena, requirement->level));
+    moon_json_set(arena, object, "title", moon_json_string(arena, requirement->title));
+    moon_json_set(arena, object, "provenance", moon_json_string(arena, requirement->provenance));
+    moon_json_set(arena, object, "profiles", moon_json_string(arena, requirement->profiles));
+    moon_json_set(arena, object, "source", moon_json_string(arena, requirement->source));
+    for (const char *const *glob = requirement->globs; *glob; glob++)
+        moon_json_push(kinds, moon_json_string(arena, *glob));
+    moon_json_set(arena, object, "cases", kinds);
+    return object;
+}
+
+static int print_requirements_json(void) {
+    struct moon_arena arena;
+    moon_arena_open(&arena, moon_memory_heap());
+    struct moon_json *root = moon_json_object(&arena), *families = moon_json_array(&arena);
+    struct moon_json *list = moon_json_set(&arena, root, "requirements", moon_json_array(&arena));
+    for (size_t i = 0; i < moon_requirements_count; i++)
+        moon_json_push(list, requirement_to_json(&arena, &moon_requirements[i]));
+    for (size_t i = 0; moon_families[i].name; i++) {
+        struct moon_json *family = moon_json_push(families, moon_json_object(&arena));
+        moon_json_set(&arena, family, "name", moon_json_string(&arena, moon_families[i].name));
+        moon_json_set(&arena, family, "summary", moon_json_string(&arena, moon_families[i].summary));
+    }
+    moon_json_set(&arena, root, "families", families);
+    int exit_status = moon_cli_print_json(root);
+    moon_arena_close(&arena);
+    return exit_status;
+}
+
+static void write_by_requirement(struct moon_text *out) {
+    for (size_t i = 0; i < moon_requirements_count; i++) {
+        const struct moon_requirement *one = &moon_requirements[i];
+        moon_text_format(out, "%s %s %s\n    %s, %s\n    source: %s\n    cases:", one->id, one->level, one->title, one->profiles,
+                         one->provenance, one->source);
+        for (const char *const *glob = one->globs; *glob; glob++)
+            moon_text_format(out, " %s", *glob);
+        moon_text_string(out, one->globs[0] ? "\n" : " none (unit tests)\n");
+    }
+}
+
+static void write_by_kind(struct moon_text *out) {
+    for (size_t i = 0; i < moon_requirements_count; i++)
+        for (const char *const *glob = moon_requirements[i].globs; *glob; glob++)
+            moon_text_format(out, "%-32s %-12s %-6s %s\n", *glob, moon_requirements[i].id, moon_requirements[i].level,
+                             moon_requirements[i].title);
+    for (size_t i = 0; moon_families[i].name; i++)
+        moon_text_format(out, "%-32s %s (mooncheck run)\n", moon_families[i].name, moon_families[i].summary);
+}
+
+int moon_cli_list(const char *const operands[], int count) {
+    struct moon_text text;
+    (void)operands;
+    (void)count;
+    if (json)
+        return print_requirements_json();
+    moon_text_open(&text, moon_memory_heap());
+    if (by_requirement)
+        write_by_requirement(&text);
+    else
+        write_by_kind(&text);
+    int exit_status = moon_cli_print(&text);
+    moon_text_close(&text);
+    return exit_status;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mooncheck run: harness cases that are no vectors, by family. */
+#include "conformance/cli/run_report.h"
+#include "conformance/families.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 16 };
+
+static const char *only, *out_folder, *format = "terminal", *builds_text;
+static bool json;
+static struct moon_option_list peers;
+
+static const struct moon_option options[] = {
+    {.name = "only", .kind = MOON_OPTION_TEXT, .into = &only, .value = "GLOB",
+     .help = "only cases whose id matches, such as 'hash.processes.*'; default: all"},
+    {.name = "builds", .kind = MOON_OPTION_TEXT, .into = &builds_text, .value = "DIR,DIR,...",
+     .help = "folders that hold a mooncheck-adapter-example each; default: gcc-O0, gcc-O3 and clang beside this program's folder"},
+    {.name = "peer", .kind = MOON_OPTION_LIST, .into = &peers, .value = "COMMAND",
+     .help = "adapter of a real release; may be repeated; default: the releases that make deps-check fetched"},
+    {.name = "out", .kind = MOON_OPTION_TEXT, .into = &out_folder, .value = "DIR", .help = "write every form of the report there"},
+    {.name = "format", .kind = MOON_OPTION_CHOICE, .into = &format, .value = "FORM", .choices = "terminal|tap|junit|json",
+     .help = "form of the report on standard output; default: terminal"},
+    {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "the same as --format json"},
+    {.name = NULL},
+};
+
+const struct moon_command moon_command_run = {
+    .name = "run",
+    .operands = "",
+    .summary = "run harness cases that need more than one answer",
+    .details =
+        "hash.processes: at least 16 operating system processes of at least three builds, in different environments, and real vLLM "
+        "processes where they are installed, hash the same prompts under several values of PYTHONHASHSEED. They must agree, or "
+        "differ, exactly as each release does.\n\n"
+        "MOONCHECK_REQUIRE=pypi makes it an error when no real release is there. Exit status as of mooncheck vectors.",
+    .options = options,
+    .operands_min = 0,
+    .operands_max = 0,
+};
+
+/* Cuts "A,B,C" into strings of the arena. */
+static size_t split(struct moon_arena *arena, const char *text, const char *list[LIST_MAX]) {
+    size_t count = 0;
+    while (*text && count < LIST_MAX) {
+        size_t length = strcspn(text, ",");
+        if (length > 0)
+            list[count++] = moon_arena_copy(arena, text, length);
+        text += length + (text[length] == ',');
+    }
+    return count;
+}
+
+static size_t default_builds(struct moon_arena *arena, const char *folder, const char *list[LIST_MAX]) {
+    static const char *const names[] = {"gcc-O0", "gcc-O3", "clang"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        list[i] = moon_arena_format(arena, "%s/../%s", folder, names[i]);
+    return sizeof names / sizeof *names;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Commands for the releases in ../deps/vllm beside the program's folder. */
+static size_t default_peers(struct moon_arena *arena, const char *folder, const char *list[LIST_MAX]) {
+    static const char adapter[] = "conformance/adapters/vllm/adapter.py";
+    const char *python = moon_arena_format(arena, "%s/../deps/venv/bin/python", folder);
+    const char *sources = moon_arena_format(arena, "%s/../deps/vllm", folder);
+    size_t count = 0;
+    if (!python || !sources || !moon_io_is_program(python))
+        return 0;
+    DIR *stream = opendir(sources);
+    for (struct dirent *entry = stream ? readdir(stream) : NULL; entry && count < LIST_MAX; entry = readdir(stream)) {
+        const char *package = moon_arena_format(arena, "%s/%s/vllm", sources, entry->d_name);
+        if (entry->d_name[0] != '.' && package && moon_io_is_folder(package))
+            list[count++] = moon_arena_format(arena, "exec '%s' '%s' --sources '%s' --release '%s'", python, adapter, sources,
+                                              entry->d_name);
+    }
+    if (stream)
+        closedir(stream);
+    qsort(list, count, sizeof *list, by_name);
+    return count;
+}
+
+static bool complete(const char *const list[], size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!list[i])
+            return false;
+    return true;
+}
+
+/* True if ids of this family can match --only: the glob's text before its first special character and the name agree. */
+static bool may_match(const char *family) {
+    if (!only)
+        return true;
+    size_t plain = strcspn(only, "*?["), length = strlen(family);
+    return strncmp(only, family, plain < length ? plain : length) == 0;
+}
+
+int moon_cli_run(const char *const operands[], int count) {
+    struct moon_arena arena;
+    struct moon_result result;
+    struct moon_error error;
+    const char *builds[LIST_MAX], *found_peers[LIST_MAX];
+    int status = 0;
+    (void)operands;
+    (void)count;
+    moon_arena_open(&arena, moon_memory_heap());
+    moon_cli_open_result(&result, &arena, "ref");
+    const char *folder = moon_io_program_folder(&arena);
+    struct moon_family_setting setting = {.only = only,
+                                          .builds = builds,
+                                          .peers = peers.count > 0 ? peers.values : found_peers,
+                                          .peer_count = peers.count,
+                                          .peers_required = moon_cli_required("pypi"),
+                                          .progress = moon_cli_progress};
+    setting.build_count = builds_text ? split(&arena, builds_text, builds) : default_builds(&arena, folder, builds);
+    if (peers.count == 0)
+        setting.peer_count = default_peers(&arena, folder, found_peers);
+    setting.mutants = moon_arena_format(&arena, "%s/../mutants", folder);
+    if (!folder || !setting.mutants || !complete(builds, setting.build_count) ||
+        !complete(setting.peers, setting.peer_count))
+        status = moon_fail(&error, MOON_ERR_MEMORY, NULL, "out of memory");
+    for (size_t i = 0; moon_families[i].name && status == 0; i++)
+        if (may_match(moon_families[i].name))
+            status = moon_families[i].run(&setting, &result, &error);
+    int exit_status = status == 0 ? moon_cli_finish(&result, json ? "json" : format, out_folder) : moon_cli_fail(&error);
+    moon_arena_close(&arena);
+    return exit_status;
+}

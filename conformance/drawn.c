@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Differential runs: cases drawn from a seed, answered by the reference and by a target; differences shrunk and kept. */
+#include "conformance/drawn.h"
+
+#include "conformance/draw/draw.h"
+#include "conformance/draw/shrink.h"
+#include "conformance/io.h"
+#include "conformance/judge.h"
+#include "conformance/random_case.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { BATCH = 256, GIVEN_SHOWN_BYTES = 300 };
+
+/* One suite of a run. */
+struct drawing {
+    struct moon_target *reference, *target;
+    const struct moon_drawn_setting *setting;
+    const struct moon_suite *suite;
+    struct moon_result *result;
+    struct moon_error *error;
+    const char *kind;
+    struct moon_json *file; /* what is kept; NULL until the first difference */
+    size_t differences;
+};
+
+static int no_memory(struct moon_error *error) {
+    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+}
+
+/* What is required where the reference itself draws. */
+static const struct moon_json *without_random(struct moon_arena *arena, const struct moon_json *answer) {
+    struct moon_json *expect = moon_json_object(arena);
+    moon_json_set(arena, expect, "random", moon_json_bool(arena, true));
+    moon_json_set(arena, expect, "none_hash_len", moon_json_clone(arena, moon_json_member(answer, "none_hash_len")));
+    return moon_json_broken(expect) ? NULL : expect;
+}
+
+/* Compares both answers to one case. Returns as moon_compare. */
+static int compare(struct drawing *drawing, struct moon_arena *arena, const struct moon_question *ours,
+                   const struct moon_question *theirs, struct moon_difference *difference) {
+    if (!moon_random_case(ours->answer) || moon_json_member(theirs->answer, "error"))
+        return moon_compare(arena, ours->suite, ours->given, ours->answer, theirs->answer, difference);
+    struct moon_question second = {.suite = ours->suite, .profile = ours->profile, .given = ours->given};
+    const struct moon_json *expect = without_random(arena, ours->answer);
+    if (!expect || moon_target_ask_second(drawing->target, arena, &second, 1, drawing->error) != 0)
+        return MOON_ERR_MEMORY;
+    if (second.reply != MOON_REPLY_RESULT) {
+        *difference = (struct moon_difference){"an answer of a second process", second.reason, ""};
+        return 1;
+    }
+    return moon_random_compare(arena, ours->suite, ours->profile, ours->given, expect, theirs->answer, second.answer,
+                               difference);
+}
+
+/* For the shrinker: do both still answer, and differ? */
+struct shrinking {
+    struct drawing *drawing;
+};
+
+static bool still_differs(void *context, const struct moon_json *given) {
+    struct drawing *drawing = ((struct shrinking *)context)->drawing;
+    struct moon_question ours = {.suite = drawing->suite, .profile = drawing->setting->profile, .given = given}, theirs = ours;
+    struct moon_difference difference;
+    struct moon_error ignored;
+    struct moon_arena arena;
+    moon_arena_open(&arena, moon_memory_heap());
+    bool differs = moon_target_ask(drawing->reference, &arena, &ours, 1, &ignored) == 0 && ours.reply == MOON_REPLY_RESULT &&
+                   moon_target_ask(drawing->target, &arena, &theirs, 1, &ignored) == 0 &&
+                   theirs.reply == MOON_REPLY_RESULT && compare(drawing, &arena, &ours, &theirs, &difference) == 1;
+    moon_arena_close(&arena);
+    return differs;
+}
+
+/* Adds a difference to the suite's vector file: shrunk, with what the target answers. */
+static int keep(struct drawing *drawing, const char *id, const struct moon_json *given) {
+    struct moon_arena *arena = drawing->result->arena;
+    struct shrinking shrinking = {drawing};
+    const struct moon_json *small = given;
+    if (drawing->differences < MOON_DRAWN_SHRUNK_MAX)
+        small = moon_shrink(arena, given, still_differs, &shrinking, MOON_DRAWN_SHRINK_TRIES);
+    struct moon_question theirs = {.suite = drawing->suite, .profile = drawing->setting->profile, .given = small};
+    if (!small || moon_target_ask(drawing->target, arena, &theirs, 1, drawing->error) != 0)
+        return no_memory(drawing->error);
+    if (!drawing->file)
+        drawing->file = moon_draw_file(arena, drawing->suite, moon_target_name(drawing->target),
+                                       moon_target_version(drawing->target));
+    if (theirs.reply == MOON_REPLY_RESULT)
+        moon_draw_keep(arena, drawing->file, id, drawing->setting->profile, small, theirs.answer,
+                       moon_random_case(theirs.answer) ? "drawn; the reference differs; values are random"
+                                                       : "drawn; the reference differs");
+    return moon_json_broken(drawing->file) ? no_memory(drawing->error) : 0;
+}
+
+static const char *tell_given(struct moon_arena *arena, const struct moon_question *question) {
+    struct moon_text text;
+    moon_text_open(&text, moon_memory_heap());
+    moon_text_format(&text, "asked %s as %s: given ", question->suite->name, question->profile->name);
+    size_t start = text.length;
+    moon_json_write(question->given, MOON_JSON_COMPACT, &text);
+    size_t end = text.length;
+    if (end - start > GIVEN_SHOWN_BYTES) {
+        end = start + GIVEN_SHOWN_BYTES;
+        while (end > start && (text.data[end] & 0xC0) == 0x80)
+            end--;
+    }
+    const char *told = text.failed ? NULL : moon_arena_format(arena, "%.*s%s", (int)end, text.data, end < text.length ? "..." : "");
+    moon_text_close(&text);
+    return told;
+}
+
+static enum moon_outcome outcome_of(enum moon_reply reply) {
+    switch (reply) {
+    case MOON_REPLY_SKIP:
+        return MOON_OUTCOME_SKIP;
+    case MOON_REPLY_CRASH:
+        return MOON_OUTCOME_CRASH;
+    case MOON_REPLY_TIMEOUT:
+        return MOON_OUTCOME_TIMEOUT;
+    default:
+        return MOON_OUTCOME_ERROR;
+    }
+}
+
+static int judge_case(struct drawing *drawing, const char *id, const struct moon_question *ours,
+                      const struct moon_question *theirs) {
+    struct moon_result *result = drawing->result;
+    struct moon_arena *arena = result->arena;
+    const struct moon_drawn_setting *setting = drawing->setting;
+    struct moon_difference difference = {"", "", ""};
+    struct moon_result_case *one = moon_judge_add(result, id, drawing->kind, drawing->suite->name, setting->profile->name);
+    if (!one)
+        return no_memory(drawing->error);
+    one->duration_ns = theirs->duration_ns;
+    int status = 0;
+    if (ours->reply != MOON_REPLY_RESULT) {
+        one->outcome = MOON_OUTCOME_ERROR;
+        one->reason = moon_arena_format(arena, "the harness's fault: the reference refuses a case that was drawn: %s",
+                                        ours->reason);
+    } else if (theirs->reply != MOON_REPLY_RESULT) {
+        one->outcome = outcome_of(theirs->reply);
+        one->reason = moon_arena_copy(arena, theirs->reason, strlen(theirs->reason));
+    } else {
+        status = compare(drawing, arena, ours, theirs, &difference);
+        one->outcome = status == 0 ? MOON_OUTCOME_PASS : MOON_OUTCOME_FAIL;
+    }
+    if (status == MOON_ERR_MEMORY || !one->reason)
+        return no_memory(drawing->error);
+    if (moon_outcome_is_failure(one->outcome)) {
+        one->done = tell_given(arena, theirs);
+        one->expected = difference.expected;
+        one->seen = difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint) : difference.seen;
+        one->reproduce = moon_arena_format(arena,
+                                           "mooncheck vectors --target '%s' --draw %" PRIu64 " --seed %" PRIu64
+                                           " --suite %s --profile %s --only %s",
+                                           setting->spec, setting->count, setting->seed, drawing->suite->name,
+                                           setting->profile->name, id);
+        if (!one->done || !one->seen || !one->reproduce)
+            return no_memory(drawing->error);
+    }
+    moon_result_count(result, one);
+    if (one->outcome != MOON_OUTCOME_FAIL || drawing->differences >= MOON_DRAWN_KEPT_MAX)
+        return 0;
+    status = keep(drawing, id, theirs->given);
+    drawing->differences++;
+    return status;
+}
+
+/* Draws, asks and judges cases [from, to). */
+static int judge_batch(struct drawing *drawing, uint64_t from, uint64_t to) {
+    const struct moon_drawn_setting *setting = drawing->setting;
+    struct moon_question ours[BATCH], theirs[BATCH];
+    const char *ids[BATCH];
+    size_t count = 0;
+    struct moon_arena arena;
+    int status = 0;
+    moon_arena_open(&arena, moon_memory_heap());
+    for (uint64_t i = from; i < to && status == 0; i++) {
+        struct moon_json *given = NULL;
+        ids[count] = moon_draw_id(drawing->result->arena, drawing->suite, setting->profile, setting->seed, i);
+        if (!ids[count])
+            status = no_memory(drawing->error);
+        else if (setting->only && fnmatch(setting->only, ids[count], 0) != 0)
+            continue;
+        else if (moon_draw(&arena, drawing->suite, setting->profile, setting->seed, i, &given) != 0)
+            status = no_memory(drawing->error);
+        ours[count] = (struct moon_question){.suite = drawing->suite, .profile = setting->profile, .given = given};
+        theirs[count] = ours[count];
+        count++;
+    }
+    if (status == 0)
+        status = moon_target_ask(drawing->reference, &arena, ours, count, drawing->error);
+    if (status == 0)
+        status = moon_target_ask(drawing->target, &arena, theirs, count, drawing->error);
+    for (size_t i = 0; i < count && status == 0; i++)
+        status = judge_case(drawing, ids[i], &ours[i], &theirs[i]);
+    moon_arena_close(&arena);
+    return status;
+}
+
+static int write_file(struct drawing *drawing) {
+    const struct moon_drawn_setting *setting = drawing->setting;
+    struct moon_text text;
+    const char *path = moon_arena_format(drawing->result->arena, "%s/drawn-%s-%s-%" PRIu64 ".json", setting->folder,
+                                         drawing->suite->name, setting->profile->name, setting->seed);
+    if (!path || moon_io_make_folder(setting->folder, drawing->error) != 0)
+        return path ? MOON_ERR_IO : no_memory(drawing->error);
+    moon_text_open(&text, moon_memory_heap());
+    moon_json_write(drawing->file, MOON_JSON_PRETTY, &text);
+    moon_text_char(&text, '\n');
+    int status = text.failed ? no_memory(drawing->error) : moon_io_write(path, text.data, text.length, drawing->error);
+    moon_text_close(&text);
+    return status;
+}
+
+static bool wanted(const struct moon_drawn_setting *setting, const struct moon_suite *suite) {
+    bool found = setting->suite_count == 0;
+    for (size_t i = 0; i < setting->suite_count; i++)
+        found |= strcmp(setting->suites[i], suite->name) == 0;
+    return found;
+}
+
+static int judge_suite(struct drawing *drawing) {
+    const struct moon_drawn_setting *setting = drawing->setting;
+    int status = 0;
+    if (!moon_target_offers_suite(drawing->target, drawing->suite->name) ||
+        !moon_target_offers_profile(drawing->target, setting->profile->name)) {
+        struct moon_result_case *one = moon_judge_add(drawing->result, drawing->kind, drawing->kind, drawing->suite->name,
+                                                      setting->profile->name);
+        if (!one)
+            return no_memory(drawing->error);
+        one->outcome = MOON_OUTCOME_SKIP;
+        one->reason = "the target does not offer this suite or profile";
+        moon_result_count(drawing->result, one);
+        return 0;
+    }
+    for (uint64_t from = 0; from < setting->count && status == 0; from += BATCH)
+        status = judge_batch(drawing, from, from + BATCH < setting->count ? from + BATCH : setting->count);
+    return status == 0 && drawing->file ? write_file(drawing) : status;
+}
+
+int moon_drawn_judge(struct moon_target *target, const struct moon_drawn_setting *setting, struct moon_result *result,
+                     struct moon_error *error) {
+    static const struct moon_target_setting plain = {0};
+    struct moon_target *reference = NULL;
+    for (size_t i = 0; i < setting->suite_count; i++)
+        if (!moon_suite_find(setting->suites[i]))
+            return moon_fail(error, MOON_ERR_SCHEMA, NULL, "there is no suite \"%.40s\"", setting->suites[i]);
+    int status = moon_target_open(&reference, "ref", &plain, error);
+    for (size_t i = 0; moon_suites()[i] && status == 0; i++) {
+        struct drawing drawing = {
+            .reference = reference, .target = target, .setting = setting, .suite = moon_suites()[i], .result = result,
+            .error = error};
+        if (!wanted(setting, drawing.suite))
+            continue;
+        drawing.kind = moon_draw_kind(result->arena, drawing.suite, setting->profile, setting->seed);
+        status = drawing.kind ? judge_suite(&drawing) : no_memory(error);
+    }
+    moon_target_close(reference);
+    return status;
+}

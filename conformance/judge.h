@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Judges a target by vectors: which cases are asked, what counts as right, how a failure is told. */
+#ifndef MOON_CONFORMANCE_JUDGE_H
+#define MOON_CONFORMANCE_JUDGE_H
+
+#include "conformance/known.h"
+#include "conformance/target.h"
+#include "conformance/vectors.h"
+#include "reports/result.h"
+
+/* What to do. Strings are borrowed until the run ends.
+ *   only     glob over ids; NULL: all
+ *   profile  NULL: all
+ *   known    NULL: nothing is known to fail
+ *   today    YYYY-MM-DD, for the known failures
+ *   limit    number of cases at most; 0: all
+ *   spec     target as typed, for the command that repeats a case
+ *   progress called now and then with how many of how many are done; NULL: nobody asks */
+struct moon_judge_setting {
+    const char *only;
+    const struct moon_profile *profile;
+    struct moon_known *known;
+    const char *today;
+    size_t limit;
+    const char *spec;
+    void (*progress)(size_t done, size_t all);
+};
+
+/* Asks the target and adds one judged case per selected vector to `result`, in the order of the vectors, then one for each fault of
+ * the known-failure file. Returns 0 or MOON_ERR_MEMORY; what goes wrong with the target is part of the result. */
+int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *vectors,
+                       const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error);
+
+/* Adds a case with what is known before it is asked: id, suite, profile, requirement. NULL when memory refused. */
+struct moon_result_case *moon_judge_add(struct moon_result *result, const char *id, const char *kind, const char *suite,
+                                        const char *profile);
+
+#endif

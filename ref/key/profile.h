@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each vLLM release does differently: one row of flags a release, read by hashing, keys, layouts and
+ * configuration. */
+#ifndef MOON_KEY_PROFILE_H
+#define MOON_KEY_PROFILE_H
+
+#include "ref/base/error.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Text that ends the key of a chunk wider than the hash block */
+enum moon_chunk_hash {
+    MOON_CHUNK_HASH_ONLY,   /* 0.21: there is no such chunk */
+    MOON_CHUNK_HASH_JOINED, /* 0.22, 0.23: all its hashes, one after another */
+    MOON_CHUNK_HASH_LAST,   /* 0.24 on: the hash at its end */
+};
+enum moon_none_hash {
+    MOON_NONE_HASH_RANDOM_BYTES, /* up to 0.28: 32 random bytes when no seed is set, for every algorithm */
+    MOON_NONE_HASH_FIXED_SEED,   /* 0.29 on: fixed seed for SHA-256, random seed text for xxHash */
+};
+/* How a rank turns its tensors into byte ranges (rank-local layout) */
+enum moon_segment_rule {
+    MOON_SEGMENTS_PER_LAYER,   /* 0.21: first layer's page and split for all, no de-duplication */
+    MOON_SEGMENTS_PER_STORAGE, /* 0.22 to 0.28: per storage, split where an axis lies outside the blocks */
+    MOON_SEGMENTS_PER_REGION,  /* 0.29 on: per region, gapless blocks, de-duplicated by start address */
+};
+/* Bytes of a chunk of n tokens in each segment */
+enum moon_chunk_size_rule {
+    MOON_CHUNK_SIZE_DIVIDED, /* 0.21: block_len / block_size * n, unchecked */
+    MOON_CHUNK_SIZE_BLOCKS,  /* 0.22 to 0.26: whole multiples of the block only */
+    MOON_CHUNK_SIZE_ROUNDED, /* 0.27 on: multiples of the hash block, rounded up to whole blocks */
+};
+/* How many TP ranks hold the same bytes, and so share one T in the key */
+enum moon_replication {
+    MOON_REPLICATION_ENGINE,     /* 0.21 to 0.23: one value an engine, tp / kv_heads */
+    MOON_REPLICATION_ENGINE_DCP, /* 0.24 to 0.26: the same, but 1 under decode context parallelism */
+    MOON_REPLICATION_GROUP,      /* 0.27 on: per KV cache group, by its spec */
+};
+/* Namespaces that a lookup asks for */
+enum moon_lookup_ranks {
+    MOON_LOOKUP_TEXTUAL,   /* 0.21: by replacing text in rank 0's keys, pp outermost */
+    MOON_LOOKUP_TP_PP,     /* 0.22 to 0.24: T x pp, own pcp and dcp only */
+    MOON_LOOKUP_ALL_HEADS, /* 0.25, 0.26: every pcp and dcp rank, T below min(tp, kv_heads) */
+    MOON_LOOKUP_ALL,       /* 0.27 on: every pcp and dcp rank, T below tp / F of the group */
+};
+/* Number after "@group:" */
+enum moon_group_numbering {
+    MOON_GROUP_NONE,      /* 0.21: no such field */
+    MOON_GROUP_ALL,       /* 0.22 to 0.28: position among all groups */
+    MOON_GROUP_TRANSFER,  /* 0.29: among transferable groups */
+    MOON_GROUP_CACHEABLE, /* 0.30 on: among transferable and prefix-cacheable groups */
+};
+
+/* Which chunks are worth storing (LAYOUT-025, LAYOUT-026) */
+enum moon_store_mask {
+    MOON_STORE_MASK_NONE,     /* 0.21: all, there is one group */
+    MOON_STORE_MASK_TEMPLATE, /* 0.22, 0.23: per scheduler block, what a hit at its end loads */
+    MOON_STORE_MASK_REACH,    /* 0.24 on: the engine's own rule of reachable blocks */
+};
+/* When hits below the scheduler block are searched (LAYOUT-024) */
+enum moon_fine_grained {
+    MOON_FINE_NEVER,     /* up to 0.26 */
+    MOON_FINE_MAMBA,     /* 0.27, 0.28: a Mamba group wider than the hash block */
+    MOON_FINE_MAMBA_DCP, /* 0.29 to 0.31: under DCP also one as wide */
+    MOON_FINE_CORE,      /* 0.32 on: as the core decides over all groups */
+};
+
+/* One release. Static data, never freed. Sources: SPEC.md, "Profiles". Extend by adding fields, one meaning each. */
+struct moon_profile {
+    const char *name;    /* "vllm-0.27": how vectors and --profile name it */
+    const char *version; /* "0.27.1": the release that was measured */
+    const char *preset;  /* family it belongs to: vllm-0.21, -0.22, -0.24, -0.30 or -0.33 */
+    int minor;           /* 27 */
+    /* hashing */
+    enum moon_none_hash none_hash;
+    bool extra_tagged;          /* 0.31: extra keys are tagged tuples, LoRA path is part */
+    bool mm_resume_overlapping; /* 0.31: resuming starts at the first overlapping item, else at the last item */
+    bool embeds_mask;           /* 0.29: embedding positions of a mixed prompt hash as token 0 */
+    bool hash_lookahead;        /* 0.33: look-ahead tokens exist in core (never with a connector) */
+    /* block sizes */
+    bool pcp_multiplies_block;    /* up to 0.25: the scheduler block is multiplied by pcp as well */
+    bool groups_context_parallel; /* 0.26: several groups with DCP allowed by core */
+    bool groups_dcp;              /* 0.29: several groups with DCP allowed by the connector */
+    bool match_unit;              /* 0.26: override is called prefix_match_unit, before: hash_block_size */
+    bool match_unit_checked;      /* 0.32: with one group the override must equal the block */
+    bool uncacheable_left_out;    /* 0.29: groups that are not prefix-cacheable do not enter the gcd */
+    /* keys */
+    enum moon_group_numbering group_numbering;
+    enum moon_chunk_hash chunk_hash;
+    bool chunk_end_hash;    /* 0.27: a chunk cut by token_len is keyed by the hash at its own end */
+    bool prefix_overrides;  /* 0.25: the text before the hash can be built for other ranks */
+    bool chunk_mask;        /* 0.25: mask, put_step and put_step_rank when chunks are listed */
+    bool cache_prefix;      /* 0.24 */
+    bool store_namespace;   /* 0.30: also store_tp_size and enable_store_tp_lcm */
+    bool mooncake_group_id; /* 0.28 */
+    /* layouts */
+    enum moon_replication replication;
+    enum moon_lookup_ranks lookup_ranks;
+    bool stripe_absolute; /* 0.25: owner by chunk id and group; before: by position in the list of missing chunks */
+    enum moon_store_mask store_mask;
+    enum moon_fine_grained fine_grained;
+    bool mamba_by_position;   /* up to 0.28: Mamba states are saved like blocks; after: handed off at boundaries */
+    bool eagle_boundaries;    /* 0.32: with EAGLE two replay boundaries, before: one */
+    bool null_blocks_skipped; /* 0.29: chunks without a block are left out of a save, before: IndexError */
+    bool lookup_masked;       /* 0.24: only reachable chunks of a sliding window are asked for */
+    enum moon_segment_rule segment_rule;
+    enum moon_chunk_size_rule chunk_size_rule;
+    bool single_block_segments;    /* 0.27: buffers of one whole block can be asked for */
+    bool buffers_registered_first; /* 0.30: all buffers registered before segments are built */
+    /* configuration */
+    bool config_mode;   /* 0.22: mode, enable_offload, range checks, preferred segment, requester host name */
+    bool config_tenant; /* 0.28 */
+};
+
+/* All releases, oldest first; *count gets their number. */
+const struct moon_profile *moon_profiles(size_t *count);
+
+/* Finds "vllm-0.27", "0.27", "0.27.1" or "vllm-0.27.1" (the patch release must be the measured one, else the error says
+ * which is known). Returns NULL and fills error (MOON_ERR_UNSUPPORTED, with the known names) otherwise. */
+const struct moon_profile *moon_profile_find(const char *name, struct moon_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of lookups: namespaces and keys in the order in which each release asks for them. */
+#include "ref/layout/lookup.h"
+
+#include "ref/base/unit.h"
+
+static const struct moon_profile *release(const char *name) {
+    return moon_profile_find(name, NULL);
+}
+
+static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block, int64_t window) {
+    return (struct moon_layout_group){
+        .spec = {kind, 1, 8, window}, .block_tokens = block, .transferable = true, .prefix_cacheable = true};
+}
+
+static struct moon_layout_model engine(const struct moon_layout_group *groups, size_t count, int64_t tp,
+                                       int64_t heads) {
+    return (struct moon_layout_model){.tp = tp,
+                                      .pp = 1,
+                                      .pcp = 1,
+                                      .dcp = 1,
+                                      .total_kv_heads = heads,
+                                      .groups = groups,
+                                      .group_count = count,
+                                      .scheduler_block_tokens = groups[0].block_tokens,
+                                      .hash_block_tokens = groups[0].block_tokens,
+                                      .model_name = moon_key_text("m")};
+}
+
+/* Namespaces of group 0 as "T.pcp.dcp.pp ...". */
+static const char *spaces(char out[512], const char *profile, const struct moon_layout_model *model) {
+    struct moon_store_selection selection;
+    struct moon_namespaces walk;
+    struct moon_pool_key key;
+    size_t used = 0;
+    out[0] = '\0';
+    moon_store_select(release(profile), model, &selection);
+    moon_namespaces_open(&walk, release(profile), model, &selection, 0);
+    while (moon_namespaces_next(&walk, &key))
+        used += (size_t)snprintf(out + used, 512 - used, "%s%d.%d.%d.%d", used ? " " : "", (int)key.tp_rank,
+                                 (int)key.pcp_rank, (int)key.dcp_rank, (int)key.pp_rank);
+    CU_ASSERT_FALSE(moon_namespaces_next(&walk, &key));
+    return out;
+}
+
+static void replicas_are_asked_once(void) {
+    char out[512];
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0), mla = group_of(MOON_SPEC_MLA, 16, 0);
+    struct moon_layout_model model = engine(&full, 1, 4, 2);
+    model.pp = 2;
+    MOON_CHECK_TEXT(spaces(out, "0.33", &model), "0.0.0.0 0.0.0.1 1.0.0.0 1.0.0.1");
+    MOON_CHECK_TEXT(spaces(out, "0.24", &model), "0.0.0.0 0.0.0.1 1.0.0.0 1.0.0.1");
+    model = engine(&full, 1, 4, 8);
+    MOON_CHECK_TEXT(spaces(out, "0.33", &model), "0.0.0.0 1.0.0.0 2.0.0.0 3.0.0.0");
+    model = engine(&mla, 1, 4, 8);
+    MOON_CHECK_TEXT(spaces(out, "0.33", &model), "0.0.0.0");
+}
+
+static void dcp_asks_for_every_rank_from_025_on(void) {
+    char out[512];
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    struct moon_layout_model model = engine(&full, 1, 4, 8);
+    model.dcp = 2;
+    MOON_CHECK_TEXT(spaces(out, "0.33", &model), "0.0.0.0 1.0.1.0 2.0.0.0 3.0.1.0");
+    MOON_CHECK_TEXT(spaces(out, "0.25", &model), "0.0.0.0 1.0.1.0 2.0.0.0 3.0.1.0");
+    MOON_CHECK_TEXT(spaces(out, "0.24", &model), "0.0.0.0 1.0.0.0 2.0.0.0 3.0.0.0");
+}
+
+static void pcp_is_outermost_from_025_on(void) {
+    char out[512];
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    struct moon_layout_model model = engine(&full, 1, 2, 8);
+    model.pcp = 2;
+    MOON_CHECK_TEXT(spaces(out, "0.33", &model), "0.0.0.0 1.0.0.0 0.1.0.0 1.1.0.0");
+    MOON_CHECK_TEXT(spaces(out, "0.24", &model), "0.0.0.0 1.0.0.0");
+}
+
+static void heads_that_do_not_divide_are_asked_short_up_to_026(void) {
+    char out[512];
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    const struct moon_layout_model model = engine(&full, 1, 6, 4);
+    MOON_CHECK_TEXT(spaces(out, "0.26", &model), "0.0.0.0 1.0.0.0 2.0.0.0 3.0.0.0");
+    MOON_CHECK_TEXT(spaces(out, "0.27", &model), "0.0.0.0 1.0.0.0 2.0.0.0 3.0.0.0 4.0.0.0 5.0.0.0");
+}
+
+static void shards_come_before_stages(void) {
+    char out[512];
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    struct moon_layout_model model = engine(&full, 1, 2, 8);
+    model.pp = 2;
+    model.store_tp_size = (struct moon_setting){.type = MOON_SETTING_INTEGER, .text = moon_key_text("4")};
+    MOON_CHECK_TEXT(spaces(out, "0.33", &model), "0.0.0.0 0.0.0.1 1.0.0.0 1.0.0.1 2.0.0.0 2.0.0.1 3.0.0.0 3.0.0.1");
+}
+
+struct collected {
+    char text[4096];
+    size_t used;
+};
+
+static void collect(void *context, struct moon_key_text key) {
+    struct collected *all = context;
+    all->used +=
+        (size_t)snprintf(all->text + all->used, sizeof all->text - all->used, "%.*s\n", (int)key.length, key.bytes);
+}
+
+enum { HASHES = 8 };
+/* Hash i is two bytes of value i, so keys end in 0000, 0101, ... */
+static const struct moon_hashes *hashes(void) {
+    static uint8_t bytes[HASHES * 2];
+    static const struct moon_hashes all = {bytes, 2, HASHES};
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i / 2);
+    return &all;
+}
+
+static void asked(struct collected *all, const char *profile, const struct moon_layout_model *model, int64_t tokens) {
+    struct moon_store_selection selection;
+    struct moon_text scratch;
+    *all = (struct collected){.used = 0};
+    moon_text_open(&scratch, moon_memory_heap());
+    moon_store_select(release(profile), model, &selection);
+    MOON_CHECK_INT(
+        moon_lookup_keys(release(profile), model, &selection, hashes(), tokens, &scratch, collect, all, NULL), 0);
+    moon_text_close(&scratch);
+}
+
+static void keys_come_by_group_chunk_and_namespace(void) {
+    struct collected all;
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MAMBA, 16, 0)};
+    struct moon_layout_model model = engine(groups, 2, 2, 1);
+    asked(&all, "0.33", &model, 32);
+    MOON_CHECK_TEXT(all.text, "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@0000\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@0101\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0000\n"
+                              "m@tp_rank:1@pcp0@dcp0@pp_rank:0@group:1@0000\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0101\n"
+                              "m@tp_rank:1@pcp0@dcp0@pp_rank:0@group:1@0101\n");
+}
+
+static void coarse_and_masked_chunks_are_asked_by_release(void) {
+    struct collected all;
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 32, 0), group_of(MOON_SPEC_SLIDING_WINDOW, 16, 17)};
+    struct moon_layout_model model = engine(groups, 2, 1, 1);
+    model.hash_block_tokens = 16;
+    asked(&all, "0.33", &model, 32);
+    MOON_CHECK_TEXT(all.text, "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@0101\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0101\n");
+    asked(&all, "0.23", &model, 32);
+    MOON_CHECK_TEXT(all.text, "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@00000101\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0000\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0101\n");
+}
+
+static void fine_grained_lookups_ask_for_every_hash_block(void) {
+    struct collected all;
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MAMBA, 32, 0)};
+    struct moon_layout_model model = engine(groups, 2, 1, 1);
+    model.scheduler_block_tokens = 32;
+    asked(&all, "0.33", &model, 48);
+    MOON_CHECK_TEXT(all.text, "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@0000\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@0101\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@0202\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0000\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0101\n"
+                              "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0202\n");
+}
+
+static void chunks_without_a_hash_are_not_asked_for(void) {
+    struct collected all;
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    const struct moon_layout_model model = engine(&full, 1, 1, 1);
+    asked(&all, "0.33", &model, 16 * (HASHES + 3));
+    int lines = 0;
+    for (size_t i = 0; i < all.used; i++)
+        lines += all.text[i] == '\n';
+    MOON_CHECK_INT(lines, HASHES);
+}
+
+static void the_first_release_replaces_text(void) {
+    static const struct {
+        const char *model;
+        const char *keys;
+    } rows[] = {
+        {"m", "m@tp_rank:0@pcp0@dcp0@pp_rank:0@0000\nm@tp_rank:0@pcp0@dcp0@pp_rank:0@0101\n"
+              "m@tp_rank:1@pcp0@dcp0@pp_rank:0@0000\nm@tp_rank:1@pcp0@dcp0@pp_rank:0@0101\n"
+              "m@tp_rank:0@pcp0@dcp0@pp_rank:1@0000\nm@tp_rank:0@pcp0@dcp0@pp_rank:1@0101\n"
+              "m@tp_rank:1@pcp0@dcp0@pp_rank:1@0000\nm@tp_rank:1@pcp0@dcp0@pp_rank:1@0101\n"},
+        /* The name itself is replaced, the field is not: no key of rank 1 is asked for. */
+        {"x@pp_rank:0@tp_rank:0y", "x@pp_rank:0@tp_rank:0y@tp_rank:0@pcp0@dcp0@pp_rank:0@0000\nx@pp_rank:0@tp_rank:0y@"
+                                   "tp_rank:0@pcp0@dcp0@pp_rank:0@0101\n"
+                                   "x@pp_rank:0@tp_rank:1y@tp_rank:0@pcp0@dcp0@pp_rank:0@0000\nx@pp_rank:0@tp_rank:1y@"
+                                   "tp_rank:0@pcp0@dcp0@pp_rank:0@0101\n"
+                                   "x@pp_rank:1@tp_rank:0y@tp_rank:0@pcp0@dcp0@pp_rank:0@0000\nx@pp_rank:1@tp_rank:0y@"
+                                   "tp_rank:0@pcp0@dcp0@pp_rank:0@0101\n"
+                                   "x@pp_rank:1@tp_rank:1y@tp_rank:0@pcp0@dcp0@pp_rank:0@0000\nx@pp_rank:1@tp_rank:1y@"
+                                   "tp_rank:0@pcp0@dcp0@pp_rank:0@0101\n"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct collected all;
+        const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+        struct moon_layout_model model = engine(&full, 1, 4, 2);
+        model.pp = 2;
+        model.model_name = moon_key_text(rows[i].model);
+        asked(&all, "0.21", &model, 32);
+        MOON_CHECK_TEXT(all.text, rows[i].keys);
+    }
+}
+
+static void a_name_with_another_rank_is_left_alone(void) {
+    struct collected all;
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    struct moon_layout_model model = engine(&full, 1, 2, 2);
+    model.model_name = moon_key_text("@tp_rank:7");
+    asked(&all, "0.21", &model, 16);
+    MOON_CHECK_TEXT(all.text,
+                    "@tp_rank:7@tp_rank:0@pcp0@dcp0@pp_rank:0@0000\n@tp_rank:7@tp_rank:1@pcp0@dcp0@pp_rank:0@0000\n");
+}
+
+static void refused_memory_is_told_and_leaks_nothing(void) {
+    static const char *const profiles[] = {"0.21", "0.33"};
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
+    struct moon_layout_model model = engine(&full, 1, 2, 2);
+    model.model_name =
+        moon_key_text("a-name-that-is-long-enough-to-make-the-text-grow-once-more-while-a-key-is-built-in-it-"
+                      "and-then-some-for-the-second-buffer-of-the-first-release");
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t at = 1;; at++) {
+            struct moon_memory_failing failing;
+            struct moon_store_selection selection;
+            struct moon_text scratch;
+            struct collected all = {.used = 0};
+            struct moon_error error = {0};
+            moon_memory_failing_init(&failing, moon_memory_heap(), at);
+            moon_text_open(&scratch, &failing.memory);
+            moon_store_select(release(profiles[i]), &model, &selection);
+            int status = moon_lookup_keys(release(profiles[i]), &model, &selection, hashes(), 16, &scratch, collect,
+                                          &all, &error);
+            moon_text_close(&scratch);
+            MOON_CHECK_INT(failing.held_bytes, 0);
+            MOON_CHECK_INT(status, failing.requests >= at ? MOON_ERR_MEMORY : 0);
+            if (status == 0)
+                break;
+            MOON_CHECK_INT(error.status, MOON_ERR_MEMORY);
+        }
+}
+
+int main(int argc, char *argv[]) {
+    static const struct moon_unit_case cases[] = {
+        {"ranks that hold the same bytes are asked for once", replicas_are_asked_once},
+        {"DCP asks for every rank from 0.25 on", dcp_asks_for_every_rank_from_025_on},
+        {"PCP is outermost from 0.25 on and missing before", pcp_is_outermost_from_025_on},
+        {"heads that do not divide TP are asked short up to 0.26", heads_that_do_not_divide_are_asked_short_up_to_026},
+        {"shards come before pipeline stages", shards_come_before_stages},
+        {"keys come by group, chunk and namespace", keys_come_by_group_chunk_and_namespace},
+        {"coarse and masked chunks are asked for as the release does", coarse_and_masked_chunks_are_asked_by_release},
+        {"fine-grained lookups ask for every hash block", fine_grained_lookups_ask_for_every_hash_block},
+        {"chunks without a hash are not asked for", chunks_without_a_hash_are_not_asked_for},
+        {"0.21 replaces text in the keys of rank 0", the_first_release_replaces_text},
+        {"0.21 leaves a name with another rank alone", a_name_with_another_rank_is_left_alone},
+        {"refused memory is told and leaks nothing", refused_memory_is_told_and_leaks_nothing},
+        {NULL, NULL}};
+    return moon_unit_main("lookup", cases, argc, argv);
+}

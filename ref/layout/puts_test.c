@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of puts: order, stripes by release, missing blocks, and that each object is put exactly once over all ranks. */
+#include "ref/layout/puts.h"
+
+#include "ref/base/random.h"
+#include "ref/base/unit.h"
+
+enum { CHUNKS_MAX = 8, GROUPS_MAX = 3 };
+
+static const struct moon_profile *release(const char *name) {
+    return moon_profile_find(name, NULL);
+}
+
+/* An engine of `count` full attention groups and a save of `chunks` blocks of 16 tokens. Block of chunk k in group g:
+ * 100 * g + k + 1. */
+struct scene {
+    struct moon_layout_group groups[GROUPS_MAX];
+    int64_t blocks[GROUPS_MAX][CHUNKS_MAX];
+    struct moon_block_table tables[GROUPS_MAX];
+    struct moon_layout_model model;
+    struct moon_save save;
+};
+
+static void set_scene(struct scene *scene, int64_t tp, int64_t heads, size_t count, int64_t chunks) {
+    *scene = (struct scene){.save = {chunks * 16, chunks, chunks * 16, scene->tables}};
+    for (size_t g = 0; g < count; g++) {
+        scene->groups[g] = (struct moon_layout_group){
+            .spec = {MOON_SPEC_FULL, 1, 8, 0}, .block_tokens = 16, .transferable = true, .prefix_cacheable = true};
+        for (int64_t k = 0; k < chunks; k++)
+            scene->blocks[g][k] = (int64_t)(100 * g) + k + 1;
+        scene->tables[g] = (struct moon_block_table){scene->blocks[g], (size_t)chunks};
+    }
+    scene->model = (struct moon_layout_model){.tp = tp,
+                                              .pp = 1,
+                                              .pcp = 1,
+                                              .dcp = 1,
+                                              .total_kv_heads = heads,
+                                              .groups = scene->groups,
+                                              .group_count = count,
+                                              .scheduler_block_tokens = 16,
+                                              .hash_block_tokens = 16};
+}
+
+/* Puts of a rank as "group.chunk.shard=block ...", or the exception. */
+static const char *puts_of(char out[512], const char *profile, const struct scene *scene, int64_t number) {
+    struct moon_store_selection selection;
+    struct moon_rank rank = moon_rank_at(&scene->model, number);
+    struct moon_puts walk;
+    struct moon_put put;
+    struct moon_error error = {0};
+    size_t used = 0;
+    out[0] = '\0';
+    moon_store_select(release(profile), &scene->model, &selection);
+    if (moon_puts_open(&walk, release(profile), &scene->model, &selection, &rank, &scene->save, &error) != 0) {
+        snprintf(out, 512, "%s", error.type);
+        return out;
+    }
+    while (moon_puts_next(&walk, &put))
+        used += (size_t)snprintf(out + used, 512 - used, "%s%zu.%d.%d=%d", used ? " " : "", put.group,
+                                 (int)put.chunk.id, (int)put.shard, (int)put.block);
+    CU_ASSERT_FALSE(moon_puts_next(&walk, &put));
+    return out;
+}
+
+static void one_rank_puts_everything_in_order(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 1, 8, 2, 2);
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 0), "0.0.0=1 0.1.0=2 1.0.0=101 1.1.0=102");
+    MOON_CHECK_TEXT(puts_of(out, "0.22", &scene, 0), "0.0.0=1 0.1.0=2 1.0.0=101 1.1.0=102");
+}
+
+static void replicas_stripe_by_chunk_and_group(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 4, 2, 2, 4);
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 0), "0.0.0=1 0.2.0=3 1.1.0=102 1.3.0=104");
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 1), "0.1.0=2 0.3.0=4 1.0.0=101 1.2.0=103");
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 2), "0.0.0=1 0.2.0=3 1.1.0=102 1.3.0=104");
+}
+
+static void old_releases_stripe_by_place_in_the_list(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 2, 1, 2, 3);
+    MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 0), "0.0.0=1 0.2.0=3 1.1.0=102");
+    MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 1), "0.1.0=2 1.0.0=101 1.2.0=103");
+    MOON_CHECK_TEXT(puts_of(out, "0.25", &scene, 1), "0.1.0=2 1.0.0=101 1.2.0=103");
+    MOON_CHECK_TEXT(puts_of(out, "0.25", &scene, 0), "0.0.0=1 0.2.0=3 1.1.0=102");
+    set_scene(&scene, 2, 1, 2, 2); /* an even list: place and group part ways */
+    MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 0), "0.0.0=1 1.0.0=101");
+    MOON_CHECK_TEXT(puts_of(out, "0.25", &scene, 0), "0.0.0=1 1.1.0=102");
+}
+
+static void masked_chunks_do_not_count_as_places(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 2, 1, 1, 8);
+    scene.groups[0].spec = (struct moon_layer_spec){MOON_SPEC_SLIDING_WINDOW, 1, 8, 17};
+    scene.model.scheduler_block_tokens = 32;
+    MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 0), "0.1.0=2 0.5.0=6");
+    MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 1), "0.3.0=4 0.7.0=8");
+    MOON_CHECK_TEXT(puts_of(out, "0.25", &scene, 0), "");
+    MOON_CHECK_TEXT(puts_of(out, "0.25", &scene, 1), "0.1.0=2 0.3.0=4 0.5.0=6 0.7.0=8");
+}
+
+static void shards_of_a_chunk_follow_one_another(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 2, 8, 1, 2);
+    scene.model.store_tp_size = (struct moon_setting){.type = MOON_SETTING_INTEGER, .text = moon_key_text("4")};
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 1), "0.0.2=1 0.0.3=1 0.1.2=2 0.1.3=2");
+}
+
+static void missing_blocks_are_skipped_from_029_on(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 1, 8, 1, 3);
+    scene.blocks[0][1] = 0;
+    MOON_CHECK_TEXT(puts_of(out, "0.29", &scene, 0), "0.0.0=1 0.2.0=3");
+    MOON_CHECK_TEXT(puts_of(out, "0.28", &scene, 0), "0.0.0=1 0.1.0=0 0.2.0=3");
+    scene.tables[0].count = 2;
+    MOON_CHECK_TEXT(puts_of(out, "0.29", &scene, 0), "0.0.0=1");
+    MOON_CHECK_TEXT(puts_of(out, "0.28", &scene, 0), "IndexError");
+}
+
+static void a_short_table_hurts_only_ranks_that_need_it(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 2, 1, 1, 4);
+    scene.tables[0].count = 3;
+    MOON_CHECK_TEXT(puts_of(out, "0.28", &scene, 0), "0.0.0=1 0.2.0=3");
+    MOON_CHECK_TEXT(puts_of(out, "0.28", &scene, 1), "IndexError");
+}
+
+static void an_empty_save_puts_nothing(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 1, 8, 1, 0);
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 0), "");
+}
+
+/* Counts puts of each (group, chunk, T or shard) over all ranks of one engine: one each. */
+static void check_cover(const struct scene *scene, const char *profile) {
+    int seen[GROUPS_MAX][CHUNKS_MAX][16] = {{{0}}};
+    struct moon_store_selection selection;
+    int64_t ts = 0;
+    moon_store_select(release(profile), &scene->model, &selection);
+    for (int64_t number = 0; number < scene->model.tp; number++) {
+        struct moon_rank rank = moon_rank_at(&scene->model, number);
+        struct moon_puts walk;
+        struct moon_put put;
+        MOON_CHECK_INT(moon_puts_open(&walk, release(profile), &scene->model, &selection, &rank, &scene->save, NULL),
+                       0);
+        while (moon_puts_next(&walk, &put)) {
+            struct moon_pool_key key =
+                moon_rank_key(release(profile), &scene->model, &selection, &rank, put.group, put.shard);
+            ts = key.tp_rank > ts ? key.tp_rank : ts;
+            seen[put.group][put.chunk.id][key.tp_rank]++;
+        }
+    }
+    for (size_t g = 0; g < scene->model.group_count; g++)
+        for (int64_t k = 0; k < scene->save.hash_count; k++)
+            for (int64_t t = 0; t <= ts; t++)
+                MOON_CHECK_INT(seen[g][k][t], 1);
+}
+
+static void every_object_is_put_once(void) {
+    static const int64_t tps[] = {1, 2, 4, 8}, heads[] = {1, 2, 4, 8};
+    static const char *const sizes[] = {"1", "2", "4", "8"};
+    struct moon_random random;
+    moon_random_seed(&random, 13);
+    for (int round = 0; round < 300; round++) {
+        struct scene scene;
+        set_scene(&scene, tps[moon_random_below(&random, 4)], heads[moon_random_below(&random, 4)],
+                  1 + moon_random_below(&random, GROUPS_MAX), 1 + (int64_t)moon_random_below(&random, CHUNKS_MAX));
+        if (moon_random_chance(&random, 1, 2))
+            scene.model.store_tp_size = (struct moon_setting){
+                .type = MOON_SETTING_INTEGER, .text = moon_key_text(sizes[moon_random_below(&random, 4)])};
+        check_cover(&scene, moon_random_chance(&random, 1, 2) ? "0.33" : "0.25");
+    }
+}
+
+int main(int argc, char *argv[]) {
+    static const struct moon_unit_case cases[] = {
+        {"one rank puts everything, group by group", one_rank_puts_everything_in_order},
+        {"replicas stripe by chunk and group", replicas_stripe_by_chunk_and_group},
+        {"up to 0.24 replicas stripe by place in the list", old_releases_stripe_by_place_in_the_list},
+        {"masked chunks take no place in the list", masked_chunks_do_not_count_as_places},
+        {"shards of a chunk follow one another", shards_of_a_chunk_follow_one_another},
+        {"missing blocks are skipped from 0.29 on and raise before", missing_blocks_are_skipped_from_029_on},
+        {"a short table hurts only the ranks that need it", a_short_table_hurts_only_ranks_that_need_it},
+        {"an empty save puts nothing", an_empty_save_puts_nothing},
+        {"every object is put exactly once over all ranks", every_object_is_put_once},
+        {NULL, NULL}};
+    return moon_unit_main("puts", cases, argc, argv);
+}
