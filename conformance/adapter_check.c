@@ -17,8 +17,8 @@ struct check {
 };
 
 /* Adds a case; `why` NULL means that it passed. */
-static void tell(struct check *check, const char *id, const char *required, enum moon_outcome otherwise, const char *done,
-                 const char *why) {
+static void tell(struct check *check, const char *id, const char *required, enum moon_outcome otherwise,
+                 const char *done, const char *why) {
     struct moon_result_case *one = moon_result_add(check->result);
     if (!one || !id || !done) {
         check->lost = true;
@@ -65,8 +65,9 @@ static void check_smoke(struct check *check, const struct moon_suite *suite) {
     if (moon_target_ask(check->target, check->arena, &question, 1, check->error) != 0)
         check->lost = true;
     bool skipped = question.reply == MOON_REPLY_SKIP;
-    tell(check, id, "an offered suite is answered with a result in its form", skipped ? MOON_OUTCOME_SKIP : MOON_OUTCOME_FAIL,
-         done, question.reply == MOON_REPLY_RESULT ? NULL : question.reason);
+    tell(check, id, "an offered suite is answered with a result in its form",
+         skipped ? MOON_OUTCOME_SKIP : MOON_OUTCOME_FAIL, done,
+         question.reply == MOON_REPLY_RESULT ? NULL : question.reason);
 }
 
 /* Sends a wrong message under a seq of its own; it must be answered by error or skip. */
@@ -79,16 +80,18 @@ static void check_bad(struct check *check, const char *id, const char *message, 
         why = moon_arena_format(check->arena, "its answer is no JSON: %s", fault.message);
     else if (line && !moon_json_member(answer, "error") && !moon_json_member(answer, "skip"))
         why = moon_arena_format(check->arena, "it answers %.200s", line);
-    tell(check, id, "a wrong message is answered by \"error\" or \"skip\", and the adapter lives on", MOON_OUTCOME_FAIL, what, why);
+    tell(check, id, "a wrong message is answered by \"error\" or \"skip\", and the adapter lives on", MOON_OUTCOME_FAIL,
+         what, why);
 }
 
 /* After input that is no message at all, the next case must be answered. */
 static void check_garbage(struct check *check, const char *id, const char *garbage, long seq, const char *what) {
     const char *why = NULL;
-    const char *message = moon_arena_format(check->arena,
-                                            "%s\n{\"do\":\"case\",\"seq\":%ld,\"suite\":\"no_such_suite\",\"profile\":\"%s\","
-                                            "\"given\":{}}",
-                                            garbage, seq, check->profile->name);
+    const char *message =
+        moon_arena_format(check->arena,
+                          "%s\n{\"do\":\"case\",\"seq\":%ld,\"suite\":\"no_such_suite\",\"profile\":\"%s\","
+                          "\"given\":{}}",
+                          garbage, seq, check->profile->name);
     if (!message || (!moon_target_raw(check->target, check->arena, message, seq, &why) && !why))
         check->lost = true;
     tell(check, id, "a line that is no message does no harm to the next one", MOON_OUTCOME_FAIL, what, why);
@@ -99,16 +102,22 @@ static void check_bad_input(struct check *check) {
     const char *suite = moon_target_offers_suite(check->target, "hash") ? "hash" : "keys";
     check_bad(check, "adapter.bad.unknown_do", "{\"do\":\"sing\",\"seq\":1000001}", 1000001, "sent {\"do\":\"sing\"}");
     check_bad(check, "adapter.bad.unknown_suite",
-              moon_arena_format(check->arena, "{\"do\":\"case\",\"seq\":1000002,\"suite\":\"no_such_suite\",\"profile\":\"%s\","
-                                              "\"given\":{}}", name),
+              moon_arena_format(check->arena,
+                                "{\"do\":\"case\",\"seq\":1000002,\"suite\":\"no_such_suite\",\"profile\":\"%s\","
+                                "\"given\":{}}",
+                                name),
               1000002, "sent a case of a suite that does not exist");
     check_bad(check, "adapter.bad.unknown_profile",
-              moon_arena_format(check->arena, "{\"do\":\"case\",\"seq\":1000003,\"suite\":\"%s\",\"profile\":\"vllm-9.99\","
-                                              "\"given\":{}}", suite),
+              moon_arena_format(check->arena,
+                                "{\"do\":\"case\",\"seq\":1000003,\"suite\":\"%s\",\"profile\":\"vllm-9.99\","
+                                "\"given\":{}}",
+                                suite),
               1000003, "sent a case of a release that does not exist");
     check_bad(check, "adapter.bad.unknown_member",
-              moon_arena_format(check->arena, "{\"do\":\"case\",\"seq\":1000004,\"suite\":\"%s\",\"profile\":\"%s\","
-                                              "\"given\":{\"no_such_member\":1}}", suite, name),
+              moon_arena_format(check->arena,
+                                "{\"do\":\"case\",\"seq\":1000004,\"suite\":\"%s\",\"profile\":\"%s\","
+                                "\"given\":{\"no_such_member\":1}}",
+                                suite, name),
               1000004, "sent a case with an unknown member in \"given\"");
     check_garbage(check, "adapter.bad.no_json", "{\"do\":", 1000005, "sent half a message, then a whole one");
     check_garbage(check, "adapter.bad.no_utf8", "\xff\xfe\"", 1000006, "sent bytes that are no UTF-8, then a message");
@@ -127,8 +136,9 @@ int moon_adapter_check(const char *spec, const struct moon_target_setting *setti
     struct moon_error why;
     struct check check = {.result = result, .arena = result->arena, .error = error};
     int status = moon_target_open(&check.target, spec, setting, &why);
-    tell(&check, "adapter.start.handshake", "\"start\" is answered by who the adapter is and what it offers", MOON_OUTCOME_FAIL,
-         "started the command and sent \"start\"", status == 0 ? NULL : moon_arena_format(check.arena, "%s", why.message));
+    tell(&check, "adapter.start.handshake", "\"start\" is answered by who the adapter is and what it offers",
+         MOON_OUTCOME_FAIL, "started the command and sent \"start\"",
+         status == 0 ? NULL : moon_arena_format(check.arena, "%s", why.message));
     if (status == 0) {
         result->target_name = moon_arena_format(check.arena, "%s", moon_target_name(check.target));
         result->target_version = moon_arena_format(check.arena, "%s", moon_target_version(check.target));

@@ -6,8 +6,8 @@
 #include "conformance/target.h"
 #include "reports/result.h"
 
-/* Adds one judged case for each thing looked at: adapter.start.*, adapter.smoke.SUITE, adapter.bad.*, adapter.stop.*. What the
- * adapter does wrong is part of the result. Returns 0 or MOON_ERR_MEMORY. */
+/* Adds one judged case for each thing looked at: adapter.start.*, adapter.smoke.SUITE, adapter.bad.*, adapter.stop.*.
+ * What the adapter does wrong is part of the result. Returns 0 or MOON_ERR_MEMORY. */
 int moon_adapter_check(const char *spec, const struct moon_target_setting *setting, struct moon_result *result,
                        struct moon_error *error);
 

@@ -188,7 +188,7 @@ static uint64_t cpu_now_ns(void) {
 
 /* Median time of `work`. */
 static int measure(struct bench *bench, int (*work)(struct bench *), uint64_t *ns) {
-    uint64_t times[MOON_BENCH_RUNS_MAX];
+    uint64_t times[MOON_BENCH_RUNS_MAX] = {0};
     uint32_t runs = bench->setting->runs;
     for (uint32_t i = 0; i < runs; i++) {
         uint64_t before = cpu_now_ns();

@@ -7,18 +7,19 @@
 #include <string.h>
 
 enum {
-    SHOWN_BYTES = 160,  /* of each side; around the first difference when they are longer */
-    BEFORE_BYTES = 40,  /* of those, before the first difference */
+    SHOWN_BYTES = 160, /* of each side; around the first difference when they are longer */
+    BEFORE_BYTES = 40, /* of those, before the first difference */
 };
 
 bool moon_compare_message_counts(const char *error_class, const char *message) {
-    static const char *const own[] = {"ValueError", "TypeError", "AssertionError", "RuntimeError", "NotImplementedError", NULL};
+    static const char *const own[] = {"ValueError",   "TypeError",           "AssertionError",
+                                      "RuntimeError", "NotImplementedError", NULL};
     /* Beginnings of texts that CPython itself raises as one of those classes; they change between Python releases. */
-    static const char *const interpreter[] = {"unsupported operand",  "'<' not supported",   "can only concatenate",
-                                              "invalid literal for",  "could not convert",   "int() argument must be",
-                                              "float() argument",     "Exceeds the limit",   "cannot convert float",
-                                              "argument of type",     "embedded null byte",  "cannot unpack non-iterable",
-                                              "expected str, bytes",  "unhashable type",     NULL};
+    static const char *const interpreter[] = {"unsupported operand", "'<' not supported",  "can only concatenate",
+                                              "invalid literal for", "could not convert",  "int() argument must be",
+                                              "float() argument",    "Exceeds the limit",  "cannot convert float",
+                                              "argument of type",    "embedded null byte", "cannot unpack non-iterable",
+                                              "expected str, bytes", "unhashable type",    NULL};
     for (size_t i = 0; interpreter[i]; i++)
         if (strncmp(message, interpreter[i], strlen(interpreter[i])) == 0)
             return false;
@@ -108,7 +109,8 @@ static bool differs_here(struct pair at, const struct rules *rules, struct pair 
     return false;
 }
 
-/* The pair after `at` among its siblings: elements by position, members by name, optional ones that the answer lacks left out. */
+/* The pair after `at` among its siblings: elements by position, members by name, optional ones that the answer lacks
+ * left out. */
 static struct pair next_pair(const struct moon_json *expect, const struct moon_json *answer_parent,
                              const struct moon_json *answer_element) {
     if (answer_parent->type == MOON_JSON_ARRAY)
@@ -242,8 +244,10 @@ static const char *hint_hash(struct moon_arena *arena, const struct moon_json *e
         hint = moon_arena_format(arena, "block %zu%s: a hash of %zu bytes expected, %zu seen: another algorithm", block,
                                  moon_text_value(&place), expect->length / 2, answer->length / 2);
     else if (block == 0)
-        hint = moon_arena_format(arena, "the chain differs from its first block%s on: look at NONE_HASH, the encoding and the "
-                                 "extra keys", moon_text_value(&place));
+        hint = moon_arena_format(arena,
+                                 "the chain differs from its first block%s on: look at NONE_HASH, the encoding and the "
+                                 "extra keys",
+                                 moon_text_value(&place));
     else
         hint = moon_arena_format(arena, "block %zu%s is the first that differs; all before it agree", block,
                                  moon_text_value(&place));
@@ -251,7 +255,8 @@ static const char *hint_hash(struct moon_arena *arena, const struct moon_json *e
     return hint;
 }
 
-static const char *hint_bytes(struct moon_arena *arena, const struct moon_json *expect, const struct moon_json *answer) {
+static const char *hint_bytes(struct moon_arena *arena, const struct moon_json *expect,
+                              const struct moon_json *answer) {
     size_t same = common_prefix(expect->bytes, expect->length, answer->bytes, answer->length) / 2;
     return moon_arena_format(arena, "the bytes differ from offset %zu on (%zu bytes expected, %zu seen)", same,
                              expect->length / 2, answer->length / 2);
@@ -277,12 +282,18 @@ static const char *hint_for(struct moon_arena *arena, const struct moon_json *gi
     return "";
 }
 
+/* An exception on one side only says more than the first member that is missing for it. */
+static bool one_sided_error(const struct moon_json *expect, const struct moon_json *answer, struct pair *where) {
+    *where = (struct pair){moon_json_member(expect, "error"), moon_json_member(answer, "error")};
+    return (where->expect == NULL) != (where->answer == NULL);
+}
+
 int moon_compare(struct moon_arena *arena, const struct moon_suite *suite, const struct moon_json *given,
                  const struct moon_json *expect, const struct moon_json *answer, struct moon_difference *difference) {
     struct pair where;
     const struct moon_json *random = moon_json_member(expect, "random");
     const struct rules rules = {suite->optional, moon_json_is(random, MOON_JSON_BOOL) && random->boolean};
-    if (!find_difference(expect, answer, &rules, &where))
+    if (!one_sided_error(expect, answer, &where) && !find_difference(expect, answer, &rules, &where))
         return 0;
     difference->expected = show_side(arena, where.expect, where.answer, where.expect ? expect : answer);
     difference->seen = show_side(arena, where.answer, where.expect, where.answer ? answer : expect);

@@ -7,7 +7,8 @@
 
 /* The first difference. Strings live in the arena given to moon_compare.
  *   expected, seen   both sides decoded, each one line with the path that they differ at
- *   hint             what the difference means: which part of a key, which block, which byte; "" when there is no more to say */
+ *   hint             what the difference means: which part of a key, which block, which byte; "" when there is no more
+ * to say */
 struct moon_difference {
     const char *expected;
     const char *seen;

@@ -29,7 +29,8 @@ static int compare(const char *expect, const char *answer) {
 static void equal_answers_are_equal_whatever_the_order_of_members(void) {
     MOON_CHECK_INT(compare("{\"key\":\"a@b\",\"prefix\":\"c\"}", "{\"prefix\":\"c\",\"key\":\"a@b\"}"), 0);
     MOON_CHECK_INT(compare("{\"chunks\":[]}", "{\"chunks\":[]}"), 0);
-    MOON_CHECK_INT(compare("{\"chunks\":[[0,16,\"k\"],[16,32,\"l\"]]}", "{\"chunks\":[[0,16,\"k\"],[16,32,\"l\"]]}"), 0);
+    MOON_CHECK_INT(compare("{\"chunks\":[[0,16,\"k\"],[16,32,\"l\"]]}", "{\"chunks\":[[0,16,\"k\"],[16,32,\"l\"]]}"),
+                   0);
 }
 
 static void a_missing_and_a_surplus_member_differ(void) {
@@ -80,7 +81,9 @@ static void the_class_of_an_error_counts_always_and_its_message_sometimes(void) 
     MOON_CHECK_INT(compare("{\"error\":{\"class\":\"ValueError\",\"message\":\"x\"}}",
                            "{\"error\":{\"class\":\"ValueError\",\"message\":\"y\"}}"),
                    1);
-    MOON_CHECK_INT(compare("{\"error\":{\"class\":\"ValueError\",\"message\":\"x\"}}", "{\"error\":{\"class\":\"ValueError\"}}"), 1);
+    MOON_CHECK_INT(
+        compare("{\"error\":{\"class\":\"ValueError\",\"message\":\"x\"}}", "{\"error\":{\"class\":\"ValueError\"}}"),
+        1);
     MOON_CHECK_INT(compare("{\"error\":{\"class\":\"JSONDecodeError\",\"message\":\"x\"}}",
                            "{\"error\":{\"class\":\"JSONDecodeError\",\"message\":\"y\"}}"),
                    0);
@@ -92,14 +95,26 @@ static void the_class_of_an_error_counts_always_and_its_message_sometimes(void) 
                    1);
 }
 
+static void an_error_on_one_side_is_shown(void) {
+    MOON_CHECK_INT(compare("{\"key\":\"k\"}", "{\"error\":{\"class\":\"ValueError\",\"message\":\"x\"}}"), 1);
+    MOON_CHECK_TEXT(difference.expected, "$.error: nothing there");
+    MOON_CHECK_TEXT(difference.seen, "$.error: {\"class\":\"ValueError\",\"message\":\"x\"}");
+    MOON_CHECK_INT(compare("{\"error\":{\"class\":\"ValueError\",\"message\":\"x\"}}", "{\"key\":\"k\"}"), 1);
+    MOON_CHECK_TEXT(difference.seen, "$.error: nothing there");
+}
+
 static void errors_inside_lists_follow_the_same_rule(void) {
-    static const char expect[] = "{\"registered_buffers\":[],\"results\":[{\"error\":{\"class\":\"IndexError\",\"message\":\"a\"}}]}";
-    MOON_CHECK_INT(compare_as(&moon_suite_segments, "{}", expect,
-                              "{\"registered_buffers\":[],\"results\":[{\"error\":{\"class\":\"IndexError\",\"message\":\"b\"}}]}"),
-                   0);
-    MOON_CHECK_INT(compare_as(&moon_suite_segments, "{}", expect,
-                              "{\"registered_buffers\":[],\"results\":[{\"error\":{\"class\":\"KeyError\",\"message\":\"a\"}}]}"),
-                   1);
+    static const char expect[] =
+        "{\"registered_buffers\":[],\"results\":[{\"error\":{\"class\":\"IndexError\",\"message\":\"a\"}}]}";
+    MOON_CHECK_INT(
+        compare_as(
+            &moon_suite_segments, "{}", expect,
+            "{\"registered_buffers\":[],\"results\":[{\"error\":{\"class\":\"IndexError\",\"message\":\"b\"}}]}"),
+        0);
+    MOON_CHECK_INT(
+        compare_as(&moon_suite_segments, "{}", expect,
+                   "{\"registered_buffers\":[],\"results\":[{\"error\":{\"class\":\"KeyError\",\"message\":\"a\"}}]}"),
+        1);
 }
 
 static void messages_of_the_interpreter_do_not_count(void) {
@@ -118,14 +133,17 @@ static void the_part_of_a_key_that_differs_is_named(void) {
 
 static void the_block_that_differs_is_named(void) {
     static const char given[] = "{\"block_size\":16}";
-    MOON_CHECK_INT(compare_as(&moon_suite_hash, given, "{\"block_hashes\":[\"00\",\"01\"]}", "{\"block_hashes\":[\"00\",\"02\"]}"), 1);
+    MOON_CHECK_INT(
+        compare_as(&moon_suite_hash, given, "{\"block_hashes\":[\"00\",\"01\"]}", "{\"block_hashes\":[\"00\",\"02\"]}"),
+        1);
     MOON_CHECK_TEXT(difference.hint, "block 1 (tokens 16 to 31) is the first that differs; all before it agree");
-    MOON_CHECK_INT(compare_as(&moon_suite_hash, given, "{\"block_hashes\":[\"01\"]}", "{\"block_hashes\":[\"02\"]}"), 1);
-    MOON_CHECK_TEXT(difference.hint,
-                    "the chain differs from its first block (tokens 0 to 15) on: look at NONE_HASH, the encoding and the extra keys");
-    MOON_CHECK_INT(compare_as(&moon_suite_hash, given, "{\"block_hashes\":[\"01\"]}", "{\"block_hashes\":[\"0102\"]}"), 1);
-    MOON_CHECK_TEXT(difference.hint,
-                    "block 0 (tokens 0 to 15): a hash of 1 bytes expected, 2 seen: another algorithm");
+    MOON_CHECK_INT(compare_as(&moon_suite_hash, given, "{\"block_hashes\":[\"01\"]}", "{\"block_hashes\":[\"02\"]}"),
+                   1);
+    MOON_CHECK_TEXT(difference.hint, "the chain differs from its first block (tokens 0 to 15) on: look at NONE_HASH, "
+                                     "the encoding and the extra keys");
+    MOON_CHECK_INT(compare_as(&moon_suite_hash, given, "{\"block_hashes\":[\"01\"]}", "{\"block_hashes\":[\"0102\"]}"),
+                   1);
+    MOON_CHECK_TEXT(difference.hint, "block 0 (tokens 0 to 15): a hash of 1 bytes expected, 2 seen: another algorithm");
     MOON_CHECK_INT(compare_as(&moon_suite_hash, given, "{\"none_hash\":\"01\"}", "{\"none_hash\":\"02\"}"), 1);
     MOON_CHECK_TEXT(difference.hint, "NONE_HASH differs: look at how PYTHONHASHSEED is read, and at the algorithm");
 }
@@ -141,8 +159,8 @@ static void long_values_are_shown_around_the_difference(void) {
 }
 
 static void memory_that_refuses_is_told(void) {
-    const struct moon_json *expect = parse("{\"key\":\"m@tp_rank:0@pcp0@aa\"}"), *answer = parse("{\"key\":\"m@tp_rank:1\"}"),
-                           *given = parse("{}");
+    const struct moon_json *expect = parse("{\"key\":\"m@tp_rank:0@pcp0@aa\"}"),
+                           *answer = parse("{\"key\":\"m@tp_rank:1\"}"), *given = parse("{}");
     struct moon_arena outer = arena;
     struct moon_memory_failing failing;
     int status = MOON_ERR_MEMORY;
@@ -159,13 +177,15 @@ static void memory_that_refuses_is_told(void) {
 
 /* ---- random cases */
 
-static const char random_given[] = "{\"algo\":\"sha256\",\"python_hash_seed\":null,\"block_size\":2,\"prompt_token_ids\":[1,2,3,4]}";
+static const char random_given[] =
+    "{\"algo\":\"sha256\",\"python_hash_seed\":null,\"block_size\":2,\"prompt_token_ids\":[1,2,3,4]}";
 
 static struct moon_json *answer_random(void) {
     struct moon_json *answer = NULL;
     struct moon_error error = {0};
     const struct moon_profile *profile = moon_profile_find("vllm-0.28", &error);
-    MOON_CHECK_INT(moon_suite_hash.answer(moon_suite_world_system(), &arena, profile, "given", parse(random_given), &answer, &error),
+    MOON_CHECK_INT(moon_suite_hash.answer(moon_suite_world_system(), &arena, profile, "given", parse(random_given),
+                                          &answer, &error),
                    0);
     return answer;
 }
@@ -173,8 +193,8 @@ static struct moon_json *answer_random(void) {
 static int compare_random(const struct moon_json *first, const struct moon_json *second, const char *expect) {
     struct moon_error error;
     difference = (struct moon_difference){"", "", ""};
-    return moon_random_compare(&arena, &moon_suite_hash, moon_profile_find("vllm-0.28", &error), parse(random_given), parse(expect),
-                               first, second, &difference);
+    return moon_random_compare(&arena, &moon_suite_hash, moon_profile_find("vllm-0.28", &error), parse(random_given),
+                               parse(expect), first, second, &difference);
 }
 
 static const char random_expect[] = "{\"random\":true,\"none_hash_len\":32,\"none_hash\":null,\"block_hashes\":null}";
@@ -198,7 +218,8 @@ static void a_random_none_hash_has_the_length_of_the_release(void) {
 }
 
 static void a_random_none_hash_must_be_told(void) {
-    const struct moon_json *silent = parse("{\"random\":true,\"none_hash_len\":32,\"none_hash\":null,\"block_hashes\":null}");
+    const struct moon_json *silent =
+        parse("{\"random\":true,\"none_hash_len\":32,\"none_hash\":null,\"block_hashes\":null}");
     MOON_CHECK_INT(compare_random(silent, answer_random(), random_expect), 1);
     MOON_CHECK_TEXT(difference.seen, "$.none_hash: null");
 }
@@ -222,9 +243,10 @@ static void the_chain_must_follow_from_the_none_hash_that_was_drawn(void) {
 }
 
 static void an_answer_that_is_not_random_is_wrong(void) {
-    MOON_CHECK_INT(compare_random(parse("{\"random\":false,\"none_hash_len\":32,\"none_hash\":\"00\",\"block_hashes\":[]}"),
-                                  answer_random(), random_expect),
-                   1);
+    MOON_CHECK_INT(
+        compare_random(parse("{\"random\":false,\"none_hash_len\":32,\"none_hash\":\"00\",\"block_hashes\":[]}"),
+                       answer_random(), random_expect),
+        1);
     MOON_CHECK_TEXT(difference.expected, "$.random: true");
 }
 
@@ -237,6 +259,7 @@ static const struct moon_unit_case cases[] = {
     {"optional names mean nothing deeper down", optional_names_mean_nothing_deeper_down},
     {"the class of an error counts always and its message sometimes",
      the_class_of_an_error_counts_always_and_its_message_sometimes},
+    {"an error on one side is shown", an_error_on_one_side_is_shown},
     {"errors inside lists follow the same rule", errors_inside_lists_follow_the_same_rule},
     {"messages of the interpreter do not count", messages_of_the_interpreter_do_not_count},
     {"the part of a key that differs is named", the_part_of_a_key_that_differs_is_named},
@@ -247,7 +270,8 @@ static const struct moon_unit_case cases[] = {
     {"two processes with one NONE_HASH are wrong", two_processes_with_one_none_hash_are_wrong},
     {"a random NONE_HASH has the length of the release", a_random_none_hash_has_the_length_of_the_release},
     {"a random NONE_HASH must be told", a_random_none_hash_must_be_told},
-    {"the chain must follow from the NONE_HASH that was drawn", the_chain_must_follow_from_the_none_hash_that_was_drawn},
+    {"the chain must follow from the NONE_HASH that was drawn",
+     the_chain_must_follow_from_the_none_hash_that_was_drawn},
     {"an answer that is not random is wrong", an_answer_that_is_not_random_is_wrong},
     {NULL, NULL},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differential runs: cases drawn from a seed, answered by the reference and by a target; differences shrunk and kept. */
+/* Differential runs: cases drawn from a seed, answered by the reference and by a target; differences shrunk and kept.
+ */
 #include "conformance/drawn.h"
 
 #include "conformance/draw/draw.h"
@@ -10,6 +11,7 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { BATCH = 256, GIVEN_SHOWN_BYTES = 300 };
@@ -55,29 +57,62 @@ static int compare(struct drawing *drawing, struct moon_arena *arena, const stru
                                difference);
 }
 
-/* For the shrinker: do both still answer, and differ? */
+enum { KIND_BYTES = 96, KIND_MESSAGE_BYTES = 24 };
+
+/* What kind of answer it is: "" for a value, else the exception's class and how its message begins. */
+static void kind_of(const struct moon_json *answer, char kind[KIND_BYTES]) {
+    const struct moon_json *error = moon_json_member(answer, "error"), *class = moon_json_member(error, "class"),
+                           *message = moon_json_member(error, "message");
+    kind[0] = '\0';
+    if (class)
+        snprintf(kind, KIND_BYTES, "%.48s: %.*s", class->bytes, KIND_MESSAGE_BYTES, message ? message->bytes : "");
+}
+
+/* For the shrinker: do both still answer, in the same kinds, and differ? Other kinds would be another difference. A
+ * case keeps its seed, or it would depend on the environment. */
 struct shrinking {
     struct drawing *drawing;
+    bool seeded;
+    char ours[KIND_BYTES], theirs[KIND_BYTES];
 };
 
+static bool same_kinds(const struct shrinking *shrinking, const struct moon_question *ours,
+                       const struct moon_question *theirs) {
+    char kind[KIND_BYTES];
+    kind_of(ours->answer, kind);
+    if (strcmp(kind, shrinking->ours) != 0)
+        return false;
+    kind_of(theirs->answer, kind);
+    return strcmp(kind, shrinking->theirs) == 0;
+}
+
 static bool still_differs(void *context, const struct moon_json *given) {
-    struct drawing *drawing = ((struct shrinking *)context)->drawing;
-    struct moon_question ours = {.suite = drawing->suite, .profile = drawing->setting->profile, .given = given}, theirs = ours;
+    const struct shrinking *shrinking = context;
+    struct drawing *drawing = shrinking->drawing;
+    struct moon_question ours = {.suite = drawing->suite, .profile = drawing->setting->profile, .given = given},
+                         theirs = ours;
     struct moon_difference difference;
     struct moon_error ignored;
     struct moon_arena arena;
+    if (shrinking->seeded && !moon_json_member(given, "python_hash_seed"))
+        return false;
     moon_arena_open(&arena, moon_memory_heap());
-    bool differs = moon_target_ask(drawing->reference, &arena, &ours, 1, &ignored) == 0 && ours.reply == MOON_REPLY_RESULT &&
-                   moon_target_ask(drawing->target, &arena, &theirs, 1, &ignored) == 0 &&
-                   theirs.reply == MOON_REPLY_RESULT && compare(drawing, &arena, &ours, &theirs, &difference) == 1;
+    bool differs =
+        moon_target_ask(drawing->reference, &arena, &ours, 1, &ignored) == 0 && ours.reply == MOON_REPLY_RESULT &&
+        moon_target_ask(drawing->target, &arena, &theirs, 1, &ignored) == 0 && theirs.reply == MOON_REPLY_RESULT &&
+        same_kinds(shrinking, &ours, &theirs) && compare(drawing, &arena, &ours, &theirs, &difference) == 1;
     moon_arena_close(&arena);
     return differs;
 }
 
 /* Adds a difference to the suite's vector file: shrunk, with what the target answers. */
-static int keep(struct drawing *drawing, const char *id, const struct moon_json *given) {
+static int keep(struct drawing *drawing, const char *id, const struct moon_question *ours,
+                const struct moon_question *first) {
+    const struct moon_json *given = first->given;
     struct moon_arena *arena = drawing->result->arena;
-    struct shrinking shrinking = {drawing};
+    struct shrinking shrinking = {.drawing = drawing, .seeded = moon_json_member(given, "python_hash_seed") != NULL};
+    kind_of(ours->answer, shrinking.ours);
+    kind_of(first->answer, shrinking.theirs);
     const struct moon_json *small = given;
     if (drawing->differences < MOON_DRAWN_SHRUNK_MAX)
         small = moon_shrink(arena, given, still_differs, &shrinking, MOON_DRAWN_SHRINK_TRIES);
@@ -106,7 +141,21 @@ static const char *tell_given(struct moon_arena *arena, const struct moon_questi
         while (end > start && (text.data[end] & 0xC0) == 0x80)
             end--;
     }
-    const char *told = text.failed ? NULL : moon_arena_format(arena, "%.*s%s", (int)end, text.data, end < text.length ? "..." : "");
+    const char *told =
+        text.failed ? NULL : moon_arena_format(arena, "%.*s%s", (int)end, text.data, end < text.length ? "..." : "");
+    moon_text_close(&text);
+    return told;
+}
+
+static const char *tell_reproduce(struct drawing *drawing, const char *id) {
+    const struct moon_drawn_setting *setting = drawing->setting;
+    struct moon_text text;
+    moon_text_open(&text, moon_memory_heap());
+    moon_text_string(&text, "mooncheck vectors --target ");
+    moon_judge_quote(&text, setting->spec);
+    moon_text_format(&text, " --draw %" PRIu64 " --seed %" PRIu64 " --suite %s --profile %s --only %s", setting->count,
+                     setting->seed, drawing->suite->name, setting->profile->name, id);
+    const char *told = text.failed ? NULL : moon_arena_copy(drawing->result->arena, text.data, text.length);
     moon_text_close(&text);
     return told;
 }
@@ -130,7 +179,8 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
     struct moon_arena *arena = result->arena;
     const struct moon_drawn_setting *setting = drawing->setting;
     struct moon_difference difference = {"", "", ""};
-    struct moon_result_case *one = moon_judge_add(result, id, drawing->kind, drawing->suite->name, setting->profile->name);
+    struct moon_result_case *one =
+        moon_judge_add(result, id, drawing->kind, drawing->suite->name, setting->profile->name);
     if (!one)
         return no_memory(drawing->error);
     one->duration_ns = theirs->duration_ns;
@@ -151,19 +201,16 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
     if (moon_outcome_is_failure(one->outcome)) {
         one->done = tell_given(arena, theirs);
         one->expected = difference.expected;
-        one->seen = difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint) : difference.seen;
-        one->reproduce = moon_arena_format(arena,
-                                           "mooncheck vectors --target '%s' --draw %" PRIu64 " --seed %" PRIu64
-                                           " --suite %s --profile %s --only %s",
-                                           setting->spec, setting->count, setting->seed, drawing->suite->name,
-                                           setting->profile->name, id);
+        one->seen = difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint)
+                                       : difference.seen;
+        one->reproduce = tell_reproduce(drawing, id);
         if (!one->done || !one->seen || !one->reproduce)
             return no_memory(drawing->error);
     }
     moon_result_count(result, one);
     if (one->outcome != MOON_OUTCOME_FAIL || drawing->differences >= MOON_DRAWN_KEPT_MAX)
         return 0;
-    status = keep(drawing, id, theirs->given);
+    status = keep(drawing, id, ours, theirs);
     drawing->differences++;
     return status;
 }
@@ -227,8 +274,8 @@ static int judge_suite(struct drawing *drawing) {
     int status = 0;
     if (!moon_target_offers_suite(drawing->target, drawing->suite->name) ||
         !moon_target_offers_profile(drawing->target, setting->profile->name)) {
-        struct moon_result_case *one = moon_judge_add(drawing->result, drawing->kind, drawing->kind, drawing->suite->name,
-                                                      setting->profile->name);
+        struct moon_result_case *one =
+            moon_judge_add(drawing->result, drawing->kind, drawing->kind, drawing->suite->name, setting->profile->name);
         if (!one)
             return no_memory(drawing->error);
         one->outcome = MOON_OUTCOME_SKIP;
@@ -250,9 +297,12 @@ int moon_drawn_judge(struct moon_target *target, const struct moon_drawn_setting
             return moon_fail(error, MOON_ERR_SCHEMA, NULL, "there is no suite \"%.40s\"", setting->suites[i]);
     int status = moon_target_open(&reference, "ref", &plain, error);
     for (size_t i = 0; moon_suites()[i] && status == 0; i++) {
-        struct drawing drawing = {
-            .reference = reference, .target = target, .setting = setting, .suite = moon_suites()[i], .result = result,
-            .error = error};
+        struct drawing drawing = {.reference = reference,
+                                  .target = target,
+                                  .setting = setting,
+                                  .suite = moon_suites()[i],
+                                  .result = result,
+                                  .error = error};
         if (!wanted(setting, drawing.suite))
             continue;
         drawing.kind = moon_draw_kind(result->arena, drawing.suite, setting->profile, setting->seed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differential runs: cases drawn from a seed, answered by the reference and by a target; differences shrunk and kept. */
+/* Differential runs: cases drawn from a seed, answered by the reference and by a target; differences shrunk and kept.
+ */
 #ifndef MOON_CONFORMANCE_DRAWN_H
 #define MOON_CONFORMANCE_DRAWN_H
 
@@ -7,9 +8,9 @@
 #include "reports/result.h"
 
 enum {
-    MOON_DRAWN_SHRINK_TRIES = 2000,   /* questions asked to make one difference small */
-    MOON_DRAWN_SHRUNK_MAX = 5,        /* differences of a suite that are shrunk; more of the same bug are kept as drawn */
-    MOON_DRAWN_KEPT_MAX = 100,        /* differences of a suite that are kept */
+    MOON_DRAWN_SHRINK_TRIES = 2000, /* questions asked to make one difference small */
+    MOON_DRAWN_SHRUNK_MAX = 5,      /* differences of a suite that are shrunk; more of the same bug are kept as drawn */
+    MOON_DRAWN_KEPT_MAX = 100,      /* differences of a suite that are kept */
 };
 
 /* What to draw. Strings are borrowed.
@@ -28,8 +29,8 @@ struct moon_drawn_setting {
     const char *spec;
 };
 
-/* Adds one judged case for each that was drawn. Returns 0, MOON_ERR_SCHEMA (no such suite), MOON_ERR_IO (a vector file could not be
- * written) or MOON_ERR_MEMORY. */
+/* Adds one judged case for each that was drawn. Returns 0, MOON_ERR_SCHEMA (no such suite), MOON_ERR_IO (a vector file
+ * could not be written) or MOON_ERR_MEMORY. */
 int moon_drawn_judge(struct moon_target *target, const struct moon_drawn_setting *setting, struct moon_result *result,
                      struct moon_error *error);
 

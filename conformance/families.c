@@ -3,6 +3,7 @@
 #include "conformance/families.h"
 
 const struct moon_family moon_families[] = {
-    {"hash.processes", "separate processes, builds, environments and releases hash the same prompts", moon_family_processes},
+    {"hash.processes", "separate processes, builds, environments and releases hash the same prompts",
+     moon_family_processes},
     {NULL, NULL, NULL},
 };

@@ -33,6 +33,7 @@ struct moon_family {
 /* A row with name NULL ends. */
 extern const struct moon_family moon_families[];
 
-int moon_family_processes(const struct moon_family_setting *setting, struct moon_result *result, struct moon_error *error);
+int moon_family_processes(const struct moon_family_setting *setting, struct moon_result *result,
+                          struct moon_error *error);
 
 #endif

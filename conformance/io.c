@@ -152,7 +152,8 @@ int moon_io_read_json(struct moon_arena *arena, const char *path, enum moon_json
     moon_text_open(&content, arena->memory);
     int status = moon_io_read(path, MOON_JSON_INPUT_BYTES_MAX, &content, error);
     if (status == 0)
-        status = moon_json_read(arena, moon_io_source(path), moon_text_value(&content), content.length, rules, out, error);
+        status =
+            moon_json_read(arena, moon_io_source(path), moon_text_value(&content), content.length, rules, out, error);
     moon_text_close(&content);
     return status;
 }
@@ -205,7 +206,8 @@ int moon_io_write(const char *path, const void *bytes, size_t length, struct moo
     mode_t mask = umask(0);
     umask(mask);
     int status = 0;
-    if (write_all(fd, bytes, length) != 0 || fchmod(fd, exists ? facts.st_mode & 0777 : 0666 & ~mask) != 0 || fsync(fd) != 0)
+    if (write_all(fd, bytes, length) != 0 || fchmod(fd, exists ? facts.st_mode & 0777 : 0666 & ~mask) != 0 ||
+        fsync(fd) != 0)
         status = fail_errno(error, path, "cannot write");
     if (close(fd) != 0 && status == 0)
         status = fail_errno(error, path, "cannot write");

@@ -202,7 +202,8 @@ static void json_errors_name_the_file(void) {
     char where[160];
     moon_arena_open(&arena, moon_memory_heap());
     put("bad.json", "{\n \"a\": tru}", 12);
-    MOON_CHECK_INT(moon_io_read_json(&arena, in_folder("bad.json"), MOON_JSON_STRICT, &document, &error), MOON_ERR_SYNTAX);
+    MOON_CHECK_INT(moon_io_read_json(&arena, in_folder("bad.json"), MOON_JSON_STRICT, &document, &error),
+                   MOON_ERR_SYNTAX);
     snprintf(where, sizeof where, "%s:2:", in_folder("bad.json"));
     CU_ASSERT(strncmp(error.where, where, strlen(where)) == 0);
     MOON_CHECK_TEXT(moon_io_source("-"), "stdin");

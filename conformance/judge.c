@@ -50,9 +50,9 @@ struct moon_result_case *moon_judge_add(struct moon_result *result, const char *
     return one->required ? one : NULL;
 }
 
-/* A word for a POSIX shell: as it is when it is plain, else in single quotes. */
-static void quote(struct moon_text *out, const char *word) {
-    if (word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")] == '\0') {
+void moon_judge_quote(struct moon_text *out, const char *word) {
+    if (word[0] &&
+        word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")] == '\0') {
         moon_text_string(out, word);
         return;
     }
@@ -96,13 +96,13 @@ static const char *tell_reproduce(struct judge *judge, const struct moon_vector 
     moon_text_string(&text, "mooncheck vectors ");
     if (strcmp(judge->setting->spec, "ref") != 0) {
         moon_text_string(&text, "--target ");
-        quote(&text, judge->setting->spec);
+        moon_judge_quote(&text, judge->setting->spec);
         moon_text_char(&text, ' ');
     }
     moon_text_string(&text, "--only ");
-    quote(&text, vector->id);
+    moon_judge_quote(&text, vector->id);
     moon_text_char(&text, ' ');
-    quote(&text, vector->file);
+    moon_judge_quote(&text, vector->file);
     return keep(judge->result->arena, &text);
 }
 
@@ -114,8 +114,8 @@ static void judge_answer(struct judge *judge, const struct moon_vector *vector, 
     if (!moon_random_case(vector->expect))
         status = moon_compare(arena, vector->suite, vector->given, vector->expect, question->answer, &difference);
     else if (second->reply == MOON_REPLY_RESULT)
-        status = moon_random_compare(arena, vector->suite, vector->profile, vector->given, vector->expect, question->answer,
-                                     second->answer, &difference);
+        status = moon_random_compare(arena, vector->suite, vector->profile, vector->given, vector->expect,
+                                     question->answer, second->answer, &difference);
     else {
         one->outcome = MOON_OUTCOME_ERROR;
         one->reason = moon_arena_format(arena, "a second process is needed for this case, but: %s", second->reason);
@@ -125,7 +125,8 @@ static void judge_answer(struct judge *judge, const struct moon_vector *vector, 
     if (status == 0)
         return;
     one->expected = difference.expected;
-    one->seen = difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint) : difference.seen;
+    one->seen =
+        difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint) : difference.seen;
 }
 
 static enum moon_outcome outcome_of(enum moon_reply reply) {
@@ -143,16 +144,19 @@ static enum moon_outcome outcome_of(enum moon_reply reply) {
 
 /* A listed case that fails is expected to; one that passes is an error, so that the list stays true. */
 static void apply_known(struct judge *judge, struct moon_result_case *one) {
-    const struct moon_known_entry *entry = moon_known_find(judge->setting->known, one->id, one->profile, judge->setting->today);
+    const struct moon_known_entry *entry =
+        moon_known_find(judge->setting->known, one->id, one->profile, judge->setting->today);
     if (!entry || one->outcome == MOON_OUTCOME_SKIP)
         return;
     bool failed = moon_outcome_is_failure(one->outcome);
     one->outcome = failed ? MOON_OUTCOME_XFAIL : MOON_OUTCOME_XPASS;
-    one->reason = failed ? moon_arena_format(judge->result->arena, "%s (%s, until %s)", entry->reason, entry->link,
-                                             entry->expires)
-                         : moon_arena_format(judge->result->arena, "passed, but is listed as known to fail in %s:%u (%s): remove "
-                                             "the entry", judge->setting->known->source, (unsigned)entry->place->line,
-                                             entry->reason);
+    one->reason =
+        failed
+            ? moon_arena_format(judge->result->arena, "%s (%s, until %s)", entry->reason, entry->link, entry->expires)
+            : moon_arena_format(judge->result->arena,
+                                "passed, but is listed as known to fail in %s:%u (%s): remove "
+                                "the entry",
+                                judge->setting->known->source, (unsigned)entry->place->line, entry->reason);
 }
 
 static int finish_case(struct judge *judge, const struct moon_vector *vector, struct moon_result_case *one) {
@@ -177,8 +181,9 @@ static int ask_seconds(struct judge *judge) {
     for (size_t i = 0; i < batch->count; i++) {
         if (!moon_random_case(batch->vectors[i]->expect) || batch->questions[i].reply != MOON_REPLY_RESULT)
             continue;
-        asked[count] = (struct moon_question){
-            .suite = batch->questions[i].suite, .profile = batch->questions[i].profile, .given = batch->questions[i].given};
+        asked[count] = (struct moon_question){.suite = batch->questions[i].suite,
+                                              .profile = batch->questions[i].profile,
+                                              .given = batch->questions[i].given};
         places[count++] = i;
     }
     struct moon_error why;
@@ -287,7 +292,8 @@ int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *ve
             taken++;
             status = take_case(judge, one);
         } else if (setting->known) {
-            moon_known_find(setting->known, one->id, one->profile->name, setting->today); /* it is there, so not stale */
+            moon_known_find(setting->known, one->id, one->profile->name,
+                            setting->today); /* it is there, so not stale */
         }
     }
     if (status == 0 && judge->batch.count > 0)

@@ -26,13 +26,17 @@ struct moon_judge_setting {
     void (*progress)(size_t done, size_t all);
 };
 
-/* Asks the target and adds one judged case per selected vector to `result`, in the order of the vectors, then one for each fault of
- * the known-failure file. Returns 0 or MOON_ERR_MEMORY; what goes wrong with the target is part of the result. */
+/* Asks the target and adds one judged case per selected vector to `result`, in the order of the vectors, then one for
+ * each fault of the known-failure file. Returns 0 or MOON_ERR_MEMORY; what goes wrong with the target is part of the
+ * result. */
 int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *vectors,
                        const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error);
 
 /* Adds a case with what is known before it is asked: id, suite, profile, requirement. NULL when memory refused. */
 struct moon_result_case *moon_judge_add(struct moon_result *result, const char *id, const char *kind, const char *suite,
                                         const char *profile);
+
+/* Appends a word for a POSIX shell: as it is when it is plain, else in single quotes. */
+void moon_judge_quote(struct moon_text *out, const char *word);
 
 #endif

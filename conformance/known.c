@@ -69,8 +69,9 @@ const struct moon_known_entry *moon_known_fault(const struct moon_known *known, 
                                                 const char *today, struct moon_arena *arena, const char **why) {
     for (const struct moon_known_entry *entry = after ? after->next : known->first; entry; entry = entry->next) {
         if (expired(entry, today))
-            *why = moon_arena_format(arena, "%s:%u: the entry for %s ended on %s: fix the case or renew the entry (%s)",
-                                     known->source, (unsigned)entry->place->line, entry->id, entry->expires, entry->link);
+            *why =
+                moon_arena_format(arena, "%s:%u: the entry for %s ended on %s: fix the case or renew the entry (%s)",
+                                  known->source, (unsigned)entry->place->line, entry->id, entry->expires, entry->link);
         else if (entry->matched == 0)
             *why = moon_arena_format(arena, "%s:%u: the entry for %s matches no case that was run", known->source,
                                      (unsigned)entry->place->line, entry->id);

@@ -32,7 +32,8 @@ static void an_entry_lists_ids_by_glob(void) {
 }
 
 static void an_entry_may_be_for_one_release(void) {
-    MOON_CHECK_INT(load("{\"id\":\"*\",\"profile\":\"vllm-0.30\",\"reason\":\"r\",\"link\":\"l\",\"expires\":\"2099-01-01\"}"), 0);
+    MOON_CHECK_INT(
+        load("{\"id\":\"*\",\"profile\":\"vllm-0.30\",\"reason\":\"r\",\"link\":\"l\",\"expires\":\"2099-01-01\"}"), 0);
     CU_ASSERT_PTR_NULL(moon_known_find(&known, "a.b.1", "vllm-0.33", "2026-11-29"));
     CU_ASSERT_PTR_NOT_NULL(moon_known_find(&known, "a.b.1", "vllm-0.30", "2026-11-29"));
 }
@@ -62,7 +63,8 @@ static void reason_link_and_day_are_compulsory(void) {
     MOON_CHECK_INT(load(ENTRY("a", "2026-13-01")), MOON_ERR_SCHEMA);
     MOON_CHECK_INT(load("{\"id\":\"a\",\"reason\":\"\",\"link\":\"l\",\"expires\":\"2026-12-01\"}"), MOON_ERR_SCHEMA);
     MOON_CHECK_TEXT(error.message, "must not be empty");
-    MOON_CHECK_INT(load("{\"id\":\"a\",\"reason\":\"r\",\"link\":\"l\",\"expires\":\"2026-12-01\",\"who\":1}"), MOON_ERR_SCHEMA);
+    MOON_CHECK_INT(load("{\"id\":\"a\",\"reason\":\"r\",\"link\":\"l\",\"expires\":\"2026-12-01\",\"who\":1}"),
+                   MOON_ERR_SCHEMA);
 }
 
 /* ---- judging with a list */
@@ -73,10 +75,13 @@ static struct moon_result result;
 static void judge(const char *entries) {
     static const char text[] =
         "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"keys\",\"source\":[],\"cases\":["
-        "{\"id\":\"keys.a.a.1\",\"profile\":\"vllm-0.33\",\"given\":GIVEN,\"expect\":{\"key\":\"m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@ab\",\"prefix\":\"m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0\"}},"
-        "{\"id\":\"keys.a.b.1\",\"profile\":\"vllm-0.33\",\"given\":GIVEN,\"expect\":{\"key\":\"wrong\",\"prefix\":\"m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0\"}}]}";
-    static const char given[] = "{\"op\":\"pool_key\",\"metadata\":{\"model_name\":\"m\",\"tp_rank\":0,\"pcp_rank\":0,\"dcp_rank\":0,"
-                                "\"pp_rank\":0,\"group_id\":0,\"cache_prefix\":\"\",\"store_namespace\":\"\"},\"chunk_hash\":\"ab\"}";
+        "{\"id\":\"keys.a.a.1\",\"profile\":\"vllm-0.33\",\"given\":GIVEN,\"expect\":{\"key\":\"m@tp_rank:0@pcp0@dcp0@"
+        "pp_rank:0@group:0@ab\",\"prefix\":\"m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0\"}},"
+        "{\"id\":\"keys.a.b.1\",\"profile\":\"vllm-0.33\",\"given\":GIVEN,\"expect\":{\"key\":\"wrong\",\"prefix\":\"m@"
+        "tp_rank:0@pcp0@dcp0@pp_rank:0@group:0\"}}]}";
+    static const char given[] =
+        "{\"op\":\"pool_key\",\"metadata\":{\"model_name\":\"m\",\"tp_rank\":0,\"pcp_rank\":0,\"dcp_rank\":0,"
+        "\"pp_rank\":0,\"group_id\":0,\"cache_prefix\":\"\",\"store_namespace\":\"\"},\"chunk_hash\":\"ab\"}";
     struct moon_vectors vectors;
     struct moon_target *target = NULL;
     struct moon_text whole;

@@ -230,11 +230,13 @@ static void poll_once(struct moon_process *process, int timeout_ms) {
         read_some(process);
 }
 
-enum moon_process_event moon_process_wait(struct moon_process *process, uint64_t deadline_ns, char **line, size_t *length) {
+enum moon_process_event moon_process_wait(struct moon_process *process, uint64_t deadline_ns, char **line,
+                                          size_t *length) {
     for (;;) {
         if (take_line(process, line, length))
             return MOON_PROCESS_LINE;
-        if (process->incoming.failed || process->outgoing.failed || process->incoming.length > MOON_PROCESS_LINE_BYTES_MAX)
+        if (process->incoming.failed || process->outgoing.failed ||
+            process->incoming.length > MOON_PROCESS_LINE_BYTES_MAX)
             return MOON_PROCESS_TOO_LONG;
         if (process->ended)
             return MOON_PROCESS_END;

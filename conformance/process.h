@@ -37,7 +37,8 @@ struct moon_process {
 };
 
 /* Starts `/bin/sh -c COMMAND`. It is killed when this process dies or is interrupted. Sets SIGPIPE to be ignored and
- * catches SIGINT, SIGTERM and SIGHUP once, to end all children first. Returns 0, or MOON_ERR_IO. Thread rule: one thread. */
+ * catches SIGINT, SIGTERM and SIGHUP once, to end all children first. Returns 0, or MOON_ERR_IO. Thread rule: one
+ * thread. */
 int moon_process_start(struct moon_process *process, const char *command, const struct moon_process_setting *setting,
                        struct moon_error *error);
 
@@ -53,10 +54,11 @@ enum moon_process_event {
     MOON_PROCESS_TOO_LONG /* a line over MOON_PROCESS_LINE_BYTES_MAX, or out of memory */
 };
 /* Writes what is queued and waits for the next line until `deadline_ns` of moon_now_ns. */
-enum moon_process_event moon_process_wait(struct moon_process *process, uint64_t deadline_ns, char **line, size_t *length);
+enum moon_process_event moon_process_wait(struct moon_process *process, uint64_t deadline_ns, char **line,
+                                          size_t *length);
 
-/* Ends it: closes its input, gives it `grace_ms` to end by itself, then kills its group. Fills `fate` ("exit status 3", "killed by
- * signal 11 (Segmentation fault)"). Frees everything. Idempotent. */
+/* Ends it: closes its input, gives it `grace_ms` to end by itself, then kills its group. Fills `fate` ("exit status 3",
+ * "killed by signal 11 (Segmentation fault)"). Frees everything. Idempotent. */
 void moon_process_end(struct moon_process *process, int grace_ms);
 
 /* The last bytes of its stderr as a NUL-terminated string. */

@@ -35,7 +35,8 @@ static int check_length(struct moon_arena *arena, const struct moon_json *expect
 
 /* Hashes of a case from a NONE_HASH that someone else drew. *hashes gets *count digests, in `arena`. */
 static int follow(struct moon_arena *arena, const struct moon_profile *profile, const struct moon_hash_case *one,
-                  const uint8_t *none_hash, size_t none_hash_bytes, uint8_t **hashes, size_t *count, struct moon_error *error) {
+                  const uint8_t *none_hash, size_t none_hash_bytes, uint8_t **hashes, size_t *count,
+                  struct moon_error *error) {
     struct moon_hasher hasher;
     struct moon_chain chain;
     const struct moon_chain_options options = {.profile = profile,
@@ -52,7 +53,8 @@ static int follow(struct moon_arena *arena, const struct moon_profile *profile, 
     moon_chain_open(&chain, &hasher, &options, arena->memory);
     int status = 0;
     for (size_t i = 0; i < one->append_count && status == 0; i++)
-        status = moon_chain_append(&chain, one->appends[i].tokens, one->appends[i].count, *hashes + chain.blocks * bytes, error);
+        status = moon_chain_append(&chain, one->appends[i].tokens, one->appends[i].count,
+                                   *hashes + chain.blocks * bytes, error);
     *count = (size_t)chain.blocks;
     moon_chain_close(&chain);
     moon_hasher_close(&hasher);
@@ -98,7 +100,8 @@ static int check_chain(struct moon_arena *arena, const struct moon_profile *prof
     size_t count = 0;
     const struct moon_json *hex = none_hash_of(answer);
     if (hex->length > 2 * sizeof none_hash || moon_hex_decode(hex->bytes, hex->length, none_hash) != 0)
-        return differ(difference, "$.none_hash: bytes in hex", moon_arena_format(arena, "$.none_hash: %.100s", hex->bytes), "");
+        return differ(difference, "$.none_hash: bytes in hex",
+                      moon_arena_format(arena, "$.none_hash: %.100s", hex->bytes), "");
     int status = moon_hash_case_read(moon_suite_world_system(), arena, profile, "given", given, &one, &error);
     if (status == 0)
         status = follow(arena, profile, &one, none_hash, hex->length / 2, &hashes, &count, &error);
@@ -106,7 +109,8 @@ static int check_chain(struct moon_arena *arena, const struct moon_profile *prof
         return status;
     if (status != 0)
         return differ(difference, "hashes that follow from the NONE_HASH that was answered",
-                      moon_arena_format(arena, "%s: %s", error.where, error.message), "the reference cannot follow this answer");
+                      moon_arena_format(arena, "%s: %s", error.where, error.message),
+                      "the reference cannot follow this answer");
     return compare_hashes(arena, answer, hashes, count, moon_hash_algorithm_bytes(one.algorithm), difference);
 }
 

@@ -7,11 +7,11 @@
 
 enum { MOON_REQUIREMENT_GLOBS_MAX = 32 };
 
-/* One requirement. Static data. globs are shell patterns over the kind of a case; NULL ends; empty for a rule that unit tests
- * hold. */
+/* One requirement. Static data. globs are shell patterns over the kind of a case; NULL ends; empty for a rule that unit
+ * tests hold. */
 struct moon_requirement {
-    const char *id;         /* HASH-012 */
-    const char *level;      /* MUST, SHOULD, MAY, ALT */
+    const char *id;    /* HASH-012 */
+    const char *level; /* MUST, SHOULD, MAY, ALT */
     const char *title;
     const char *provenance; /* documented, all releases measured, one release measured, ours */
     const char *profiles;
@@ -22,8 +22,8 @@ struct moon_requirement {
 extern const struct moon_requirement moon_requirements[];
 extern const size_t moon_requirements_count;
 
-/* The requirement that a case of this kind is judged under: the one with the longest matching glob, the first of equals; NULL if
- * none matches. */
+/* The requirement that a case of this kind is judged under: the one with the longest matching glob, the first of
+ * equals; NULL if none matches. */
 const struct moon_requirement *moon_requirement_of(const char *kind);
 
 #endif

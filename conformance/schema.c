@@ -64,7 +64,8 @@ static int check_type(const struct moon_json *types, const char *source, const s
             strcat(wanted, one->bytes);
         }
     }
-    return moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "must be %s, is %s", wanted, moon_json_type_name(value));
+    return moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "must be %s, is %s", wanted,
+                          moon_json_type_name(value));
 }
 
 static int check_choice(const struct moon_json *choices, const char *source, const struct moon_json *value,
@@ -80,8 +81,8 @@ static int check_choice(const struct moon_json *choices, const char *source, con
     names[count] = NULL;
     const char *near = moon_json_is(value, MOON_JSON_STRING) ? moon_suggest(value->bytes, names) : NULL;
     if (near)
-        return moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "\"%.80s\" is not allowed here; did you mean \"%s\"?",
-                              value->bytes, near);
+        return moon_json_fail(error, MOON_ERR_SCHEMA, source, value,
+                              "\"%.80s\" is not allowed here; did you mean \"%s\"?", value->bytes, near);
     return moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "is none of the allowed values (the first is \"%s\")",
                           count > 0 ? names[0] : "");
 }
@@ -145,8 +146,8 @@ static int check_one(struct moon_schema *schema, const struct moon_json *rule, c
         else if (string && strcmp(keyword->name, "minLength") == 0 && value->length < (size_t)keyword->integer)
             status = moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "must not be empty");
         else if (string && strcmp(keyword->name, "pattern") == 0 && !matches(schema, keyword->bytes, value))
-            status = moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "\"%.80s\" does not have the form %s", value->bytes,
-                                    keyword->bytes);
+            status = moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "\"%.80s\" does not have the form %s",
+                                    value->bytes, keyword->bytes);
     }
     return status;
 }
@@ -162,8 +163,8 @@ static const struct moon_json *rule_of_child(const struct moon_schema *schema, c
     return moon_json_is(additional, MOON_JSON_OBJECT) ? resolve(schema, additional) : NULL;
 }
 
-int moon_schema_check(struct moon_schema *schema, const char *definition, const char *source, const struct moon_json *value,
-                      struct moon_error *error) {
+int moon_schema_check(struct moon_schema *schema, const char *definition, const char *source,
+                      const struct moon_json *value, struct moon_error *error) {
     const struct moon_json *rules[MOON_JSON_DEPTH_MAX + 1];
     const struct moon_json *root = schema->root, *at = value;
     size_t depth = 0;

@@ -33,7 +33,7 @@ void moon_schema_close(struct moon_schema *schema);
 /* Checks `value` against a definition of the schema ("given"), or against the whole schema when `definition` is NULL.
  * Returns 0, or MOON_ERR_SCHEMA with the place of the first fault, in document order, and a suggestion for a misspelt
  * member. `source` names the document. */
-int moon_schema_check(struct moon_schema *schema, const char *definition, const char *source, const struct moon_json *value,
-                      struct moon_error *error);
+int moon_schema_check(struct moon_schema *schema, const char *definition, const char *source,
+                      const struct moon_json *value, struct moon_error *error);
 
 #endif

@@ -100,8 +100,8 @@ static void ask_reference(struct moon_arena *arena, struct moon_question *questi
     question->duration_ns = moon_now_ns() - start_ns;
 }
 
-int moon_target_ask(struct moon_target *target, struct moon_arena *arena, struct moon_question questions[], size_t count,
-                    struct moon_error *error) {
+int moon_target_ask(struct moon_target *target, struct moon_arena *arena, struct moon_question questions[],
+                    size_t count, struct moon_error *error) {
     if (!target->reference)
         return moon_adapter_ask(&target->adapter, arena, questions, count, error);
     for (size_t i = 0; i < count; i++) {
@@ -126,7 +126,8 @@ static bool read_to_end(struct moon_process *process, int64_t timeout_ms, struct
 }
 
 /* The reference as a second process: `mooncheck SUITE --json -`. */
-static void ask_program(const char *program, int64_t timeout_ms, struct moon_arena *arena, struct moon_question *question) {
+static void ask_program(const char *program, int64_t timeout_ms, struct moon_arena *arena,
+                        struct moon_question *question) {
     struct moon_process process;
     struct moon_text output, input;
     struct moon_error error;
@@ -144,8 +145,8 @@ static void ask_program(const char *program, int64_t timeout_ms, struct moon_are
         moon_process_send_end(&process);
         bool whole = read_to_end(&process, timeout_ms, &output);
         moon_process_end(&process, 1000);
-        if (whole && moon_json_read(arena, "second process", moon_text_value(&output), output.length, MOON_JSON_STRICT, &answer,
-                                    &error) == 0)
+        if (whole && moon_json_read(arena, "second process", moon_text_value(&output), output.length, MOON_JSON_STRICT,
+                                    &answer, &error) == 0)
             question->reply = MOON_REPLY_RESULT;
     }
     question->answer = answer;

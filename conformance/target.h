@@ -24,9 +24,9 @@ struct moon_target_setting {
 
 struct moon_target;
 
-/* Opens "ref" or "cmd:COMMAND" (started by /bin/sh -c, asked for its name). `spec` and the setting's strings are borrowed until
- * the close. Returns 0, MOON_ERR_SCHEMA (no such kind of target), MOON_ERR_IO (it does not start or does not say
- * what the protocol asks for; the error tells in words) or MOON_ERR_MEMORY. Thread rule: one thread. */
+/* Opens "ref" or "cmd:COMMAND" (started by /bin/sh -c, asked for its name). `spec` and the setting's strings are
+ * borrowed until the close. Returns 0, MOON_ERR_SCHEMA (no such kind of target), MOON_ERR_IO (it does not start or does
+ * not say what the protocol asks for; the error tells in words) or MOON_ERR_MEMORY. Thread rule: one thread. */
 int moon_target_open(struct moon_target **target, const char *spec, const struct moon_target_setting *setting,
                      struct moon_error *error);
 /* Says "stop", ends the process, frees. NULL is allowed. */
@@ -58,21 +58,22 @@ struct moon_question {
     uint64_t duration_ns;
 };
 
-/* Asks all questions, several in flight, and fills every one. Answers and reasons live in `arena`. A process that dies or hangs
- * is started anew; of several cases in flight then, each is asked again alone, to find the one to blame. Returns 0 or
- * MOON_ERR_MEMORY. */
-int moon_target_ask(struct moon_target *target, struct moon_arena *arena, struct moon_question questions[], size_t count,
-                    struct moon_error *error);
+/* Asks all questions, several in flight, and fills every one. Answers and reasons live in `arena`. A process that dies
+ * or hangs is started anew; of several cases in flight then, each is asked again alone, to find the one to blame.
+ * Returns 0 or MOON_ERR_MEMORY. */
+int moon_target_ask(struct moon_target *target, struct moon_arena *arena, struct moon_question questions[],
+                    size_t count, struct moon_error *error);
 
-/* Asks the same questions of one further, separate process, which is started at the first call. Errors as moon_target_open and
- * moon_target_ask. */
+/* Asks the same questions of one further, separate process, which is started at the first call. Errors as
+ * moon_target_open and moon_target_ask. */
 int moon_target_ask_second(struct moon_target *target, struct moon_arena *arena, struct moon_question questions[],
                            size_t count, struct moon_error *error);
 
 /* Ends the adapter in order, by "stop": 0, or MOON_ERR_IO with what was wrong. For `adapter check`. */
 int moon_target_stop(struct moon_target *target, struct moon_error *error);
-/* Sends raw text, a line end added, and waits for the answer that carries this seq; up to 4 lines before it are passed over. What
- * `adapter check` does with bad input. The answer lives in `arena`; NULL when there was none, then *reason says why. */
+/* Sends raw text, a line end added, and waits for the answer that carries this seq; up to 4 lines before it are passed
+ * over. What `adapter check` does with bad input. The answer lives in `arena`; NULL when there was none, then *reason
+ * says why. */
 const char *moon_target_raw(struct moon_target *target, struct moon_arena *arena, const char *text, int64_t seq,
                             const char **reason);
 

@@ -36,8 +36,8 @@ static const char *obituary(struct moon_adapter *adapter, struct moon_arena *are
     while (length > 0 && (log[length - 1] == '\n' || log[length - 1] == ' '))
         length--;
     const char *start = length > 600 ? log + length - 600 : log;
-    char *text = moon_arena_format(arena, "%s (%s)%s%.*s", what, adapter->process.fate, length > 0 ? "; its stderr ends: " : "",
-                                   (int)(log + length - start), start);
+    char *text = moon_arena_format(arena, "%s (%s)%s%.*s", what, adapter->process.fate,
+                                   length > 0 ? "; its stderr ends: " : "", (int)(log + length - start), start);
     for (char *c = text; c && *c; c++)
         if (*c == '\n')
             *c = ' ';
@@ -51,27 +51,30 @@ static void end_process(struct moon_adapter *adapter, int grace_ms) {
 }
 
 /* `to` names what the message answers. */
-static int read_message(struct moon_arena *arena, const char *to, const char *line, size_t length, struct moon_json **message,
-                        struct moon_error *error) {
+static int read_message(struct moon_arena *arena, const char *to, const char *line, size_t length,
+                        struct moon_json **message, struct moon_error *error) {
     struct moon_error why;
     if (moon_json_read(arena, "line", line, length, MOON_JSON_STRICT, message, &why) == 0)
         return 0;
-    return moon_fail(error, MOON_ERR_SYNTAX, NULL, "the adapter's fault: its answer to %s is no JSON: %s: %s; it begins %.*s",
-                     to, why.where, why.message, length > QUOTED_BYTES ? QUOTED_BYTES : (int)length, line);
+    return moon_fail(error, MOON_ERR_SYNTAX, NULL,
+                     "the adapter's fault: its answer to %s is no JSON: %s: %s; it begins %.*s", to, why.where,
+                     why.message, length > QUOTED_BYTES ? QUOTED_BYTES : (int)length, line);
 }
 
 /* Checks a message against a definition of the protocol. */
-static int check_message(struct moon_adapter *adapter, const char *definition, const char *to, const struct moon_json *message,
-                         struct moon_error *error) {
+static int check_message(struct moon_adapter *adapter, const char *definition, const char *to,
+                         const struct moon_json *message, struct moon_error *error) {
     struct moon_error why;
     if (moon_schema_check(&adapter->protocol, definition, "line", message, &why) == 0)
         return 0;
-    return moon_fail(error, MOON_ERR_SCHEMA, NULL, "the adapter's fault: its answer to %s, %s: %s", to, why.where, why.message);
+    return moon_fail(error, MOON_ERR_SCHEMA, NULL, "the adapter's fault: its answer to %s, %s: %s", to, why.where,
+                     why.message);
 }
 
 /* One message sent and its answer awaited, with nothing else in flight. */
-static int exchange(struct moon_adapter *adapter, struct moon_arena *arena, const struct moon_json *question, const char *name,
-                    const char *definition, int64_t timeout_ms, struct moon_json **message, struct moon_error *error) {
+static int exchange(struct moon_adapter *adapter, struct moon_arena *arena, const struct moon_json *question,
+                    const char *name, const char *definition, int64_t timeout_ms, struct moon_json **message,
+                    struct moon_error *error) {
     char *line = NULL, to[32];
     size_t length = 0;
     snprintf(to, sizeof to, "\"%s\"", name);
@@ -251,7 +254,8 @@ static void take_answer(struct moon_adapter *adapter, struct moon_arena *arena, 
     } else if (skip) {
         settle(question, MOON_REPLY_SKIP, skip->bytes, since_ns);
     } else if (fault) {
-        settle(question, MOON_REPLY_ERROR, moon_arena_format(arena, "the adapter says: %.*s", 800, fault->bytes), since_ns);
+        settle(question, MOON_REPLY_ERROR, moon_arena_format(arena, "the adapter says: %.*s", 800, fault->bytes),
+               since_ns);
     } else if (moon_schema_check(schema_of(adapter, question->suite), "expect", "line", result, &why) != 0) {
         settle(question, MOON_REPLY_ERROR,
                moon_arena_format(arena, "the adapter's fault: %s: %s", why.where, why.message), since_ns);
@@ -275,8 +279,8 @@ static size_t place_of(const struct flight *flight, const struct moon_json *mess
 }
 
 /* Reads an answer and lands the flight that it belongs to. Fails, with the adapter's fault, when it belongs to none. */
-static int land(struct moon_adapter *adapter, struct moon_arena *arena, struct flight *flight, const char *line, size_t length,
-                struct moon_error *error) {
+static int land(struct moon_adapter *adapter, struct moon_arena *arena, struct flight *flight, const char *line,
+                size_t length, struct moon_error *error) {
     struct moon_json *message = NULL;
     if (read_message(arena, "a case", line, length, &message, error) != 0)
         return error->status;
@@ -306,10 +310,10 @@ struct breakage {
     const char *reason;
 };
 
-/* Asks questions[*next .. count) until all are answered or the conversation breaks. Returns false when it broke: then the flight
- * holds what was not answered, and *next the first that was not sent. */
-static bool converse(struct moon_adapter *adapter, struct moon_arena *arena, struct flight *flight, size_t *next, size_t count,
-                     size_t window, struct breakage *breakage) {
+/* Asks questions[*next .. count) until all are answered or the conversation breaks. Returns false when it broke: then
+ * the flight holds what was not answered, and *next the first that was not sent. */
+static bool converse(struct moon_adapter *adapter, struct moon_arena *arena, struct flight *flight, size_t *next,
+                     size_t count, size_t window, struct breakage *breakage) {
     struct moon_error error;
     flight->progress_ns = moon_now_ns();
     while (*next < count || flight->count > 0) {
@@ -331,8 +335,9 @@ static bool converse(struct moon_adapter *adapter, struct moon_arena *arena, str
             *breakage = (struct breakage){MOON_REPLY_CRASH, obituary(adapter, arena, "the adapter died")};
         else if (event == MOON_PROCESS_SILENT)
             *breakage = (struct breakage){MOON_REPLY_TIMEOUT,
-                                          obituary(adapter, arena, moon_arena_format(arena, "no answer within %lld ms",
-                                                                   (long long)adapter->setting.case_timeout_ms))};
+                                          obituary(adapter, arena,
+                                                   moon_arena_format(arena, "no answer within %lld ms",
+                                                                     (long long)adapter->setting.case_timeout_ms))};
         else
             *breakage = (struct breakage){MOON_REPLY_ERROR, "the adapter's fault: its line is longer than 64 MiB"};
         return false;
@@ -357,7 +362,8 @@ static bool ready(struct moon_adapter *adapter, struct moon_arena *arena, const 
 }
 
 /* Asks one question with nothing else in flight, so that what breaks is its own doing. */
-static void ask_alone(struct moon_adapter *adapter, struct moon_arena *arena, struct moon_question *questions, size_t index) {
+static void ask_alone(struct moon_adapter *adapter, struct moon_arena *arena, struct moon_question *questions,
+                      size_t index) {
     struct flight flight = {.questions = questions};
     struct breakage breakage;
     const char *reason = NULL;
@@ -369,8 +375,8 @@ static void ask_alone(struct moon_adapter *adapter, struct moon_arena *arena, st
         settle(&questions[index], breakage.reply, breakage.reason, since_ns);
 }
 
-int moon_adapter_ask(struct moon_adapter *adapter, struct moon_arena *arena, struct moon_question questions[], size_t count,
-                     struct moon_error *error) {
+int moon_adapter_ask(struct moon_adapter *adapter, struct moon_arena *arena, struct moon_question questions[],
+                     size_t count, struct moon_error *error) {
     size_t next = 0;
     while (next < count) {
         struct flight flight = {.questions = questions};

@@ -26,8 +26,8 @@ int moon_adapter_open(struct moon_adapter *adapter, const char *command, const s
                       struct moon_error *error);
 void moon_adapter_close(struct moon_adapter *adapter);
 /* As the functions of moon_target of the same names. */
-int moon_adapter_ask(struct moon_adapter *adapter, struct moon_arena *arena, struct moon_question questions[], size_t count,
-                     struct moon_error *error);
+int moon_adapter_ask(struct moon_adapter *adapter, struct moon_arena *arena, struct moon_question questions[],
+                     size_t count, struct moon_error *error);
 int moon_adapter_stop(struct moon_adapter *adapter, struct moon_error *error);
 const char *moon_adapter_raw(struct moon_adapter *adapter, struct moon_arena *arena, const char *text, int64_t seq,
                              const char **reason);

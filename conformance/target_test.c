@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of conversations with adapters, most of them bad ones: small shell scripts that break the protocol in one way each. */
+/* Tests of conversations with adapters, most of them bad ones: small shell scripts that break the protocol in one way
+ * each. */
 #include "conformance/adapter_check.h"
 #include "conformance/process.h"
 #include "conformance/target.h"
@@ -13,12 +14,12 @@
 enum { QUESTIONS = 6 };
 
 /* A script that answers well; BEFORE and CASE are put into its loop: CASE handles one case whose number is in $seq. */
-#define SCRIPT(before, one_case)                                                                                               \
-    before "\nwhile read -r line; do\n"                                                                                        \
-           "  case $line in\n"                                                                                                 \
-           "  *'\"do\":\"start\"'*) printf '%s\\n' '{\"ok\":{\"name\":\"sh\",\"version\":\"2\",\"homepage\":\"h\","               \
-           "\"profiles\":[\"vllm-0.33\"],\"suites\":[\"keys\"],\"store\":false}}' ;;\n"                                        \
-           "  *'\"do\":\"stop\"'*) echo '{\"ok\":{}}'; exit 0 ;;\n"                                                             \
+#define SCRIPT(before, one_case)                                                                                       \
+    before "\nwhile read -r line; do\n"                                                                                \
+           "  case $line in\n"                                                                                         \
+           "  *'\"do\":\"start\"'*) printf '%s\\n' '{\"ok\":{\"name\":\"sh\",\"version\":\"2\",\"homepage\":\"h\","    \
+           "\"profiles\":[\"vllm-0.33\"],\"suites\":[\"keys\"],\"store\":false}}' ;;\n"                                \
+           "  *'\"do\":\"stop\"'*) echo '{\"ok\":{}}'; exit 0 ;;\n"                                                    \
            "  *) seq=${line#*'\"seq\":'}; seq=${seq%%[,\\}]*}\n" one_case "\n ;;\n  esac\ndone"
 #define GOOD "echo '{\"seq\":'$seq',\"result\":{\"key\":\"k'$seq'\"}}'"
 /* GOOD, except for case 3. */
@@ -97,7 +98,8 @@ static void a_good_adapter_answers_all(void) {
 }
 
 static void answers_may_come_in_any_order(void) {
-    ask(SCRIPT("held=", "if [ $seq -lt 6 ]; then held=\"$seq $held\"; else echo '{\"seq\":6,\"result\":{\"key\":\"k6\"}}'; for seq in $held; "
+    ask(SCRIPT("held=", "if [ $seq -lt 6 ]; then held=\"$seq $held\"; else echo "
+                        "'{\"seq\":6,\"result\":{\"key\":\"k6\"}}'; for seq in $held; "
                         "do " GOOD "; done; fi"),
         5000, 8);
     check_others();
@@ -211,9 +213,11 @@ static void a_bad_handshake_is_told_in_words(void) {
 }
 
 static void ends_of_conversations_are_judged(void) {
-    static const char hello[] = "read -r l; echo '{\"ok\":{\"name\":\"x\",\"version\":\"\",\"homepage\":\"\",\"profiles\":[],"
-                                "\"suites\":[],\"store\":false}}'; read -r l; ";
-    const char *scripts[] = {"echo '{\"ok\":{}}'; exit 4", "exit 0", "echo '{\"okay\":{}}'", "echo '{\"ok\":{}}'; sleep 1000"};
+    static const char hello[] =
+        "read -r l; echo '{\"ok\":{\"name\":\"x\",\"version\":\"\",\"homepage\":\"\",\"profiles\":[],"
+        "\"suites\":[],\"store\":false}}'; read -r l; ";
+    const char *scripts[] = {"echo '{\"ok\":{}}'; exit 4", "exit 0", "echo '{\"okay\":{}}'",
+                             "echo '{\"ok\":{}}'; sleep 1000"};
     const char *texts[] = {"did not end well: exit status 4", "ended instead of answering \"stop\" (exit status 0)",
                            "unknown member \"okay\"", "did not end well: had to be killed"};
     for (size_t i = 0; i < 4; i++) {
@@ -258,7 +262,8 @@ static void nothing_that_an_adapter_started_is_left_behind(void) {
 
 static void a_second_process_is_another_one(void) {
     prepare();
-    struct moon_target *target = open_script(SCRIPT("", "echo '{\"seq\":'$seq',\"result\":{\"key\":\"'$$'\"}}'"), 5000, 0);
+    struct moon_target *target =
+        open_script(SCRIPT("", "echo '{\"seq\":'$seq',\"result\":{\"key\":\"'$$'\"}}'"), 5000, 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(target);
     struct moon_question first = questions[0], second = questions[0];
     MOON_CHECK_INT(moon_target_ask(target, &arena, &first, 1, &error), 0);
@@ -273,8 +278,9 @@ static void the_reference_answers_in_this_process(void) {
     struct moon_target *target = NULL;
     const struct moon_target_setting setting = {.version = "9"};
     struct moon_json *given = NULL;
-    static const char text[] = "{\"op\":\"pool_key\",\"metadata\":{\"model_name\":\"m\",\"tp_rank\":0,\"pcp_rank\":0,\"dcp_rank\":0,"
-                               "\"pp_rank\":0},\"chunk_hash\":\"ab\"}";
+    static const char text[] =
+        "{\"op\":\"pool_key\",\"metadata\":{\"model_name\":\"m\",\"tp_rank\":0,\"pcp_rank\":0,\"dcp_rank\":0,"
+        "\"pp_rank\":0},\"chunk_hash\":\"ab\"}";
     MOON_CHECK_INT(moon_target_open(&target, "ref", &setting, &error), 0);
     MOON_CHECK_INT(moon_json_read(&arena, "t", text, strlen(text), MOON_JSON_STRICT, &given, &error), 0);
     prepare();
@@ -322,8 +328,10 @@ static void the_check_finds_an_adapter_that_answers_nonsense(void) {
 }
 
 static void the_check_passes_an_adapter_that_refuses_what_it_should(void) {
-    check_adapter(SCRIPT("", "case $line in *no_such*|*9.99*|*sing*) echo '{\"seq\":'$seq',\"error\":\"no\"}';; '{\"do\":\"case\"'*) " GOOD
-                             ";; *) echo '{\"error\":\"not understood\"}';; esac"));
+    check_adapter(SCRIPT(
+        "",
+        "case $line in *no_such*|*9.99*|*sing*) echo '{\"seq\":'$seq',\"error\":\"no\"}';; '{\"do\":\"case\"'*) " GOOD
+        ";; *) echo '{\"error\":\"not understood\"}';; esac"));
     for (const struct moon_result_case *one = check_result.first; one; one = one->next) {
         if (one->outcome != MOON_OUTCOME_PASS)
             fprintf(stderr, "%s: %s\n", one->id, one->reason);
@@ -349,7 +357,8 @@ static void the_check_tells_of_an_adapter_that_dies_of_bad_input(void) {
 static const struct moon_unit_case cases[] = {
     {"a good adapter answers all", a_good_adapter_answers_all},
     {"answers may come in any order", answers_may_come_in_any_order},
-    {"an adapter that dies loses only the case that killed it", an_adapter_that_dies_loses_only_the_case_that_killed_it},
+    {"an adapter that dies loses only the case that killed it",
+     an_adapter_that_dies_loses_only_the_case_that_killed_it},
     {"an adapter that always dies is given up", an_adapter_that_always_dies_is_given_up},
     {"an adapter that hangs is a timeout", an_adapter_that_hangs_is_a_timeout},
     {"garbage is the adapter's fault", garbage_is_the_adapters_fault},
@@ -366,7 +375,8 @@ static const struct moon_unit_case cases[] = {
     {"a second process is another one", a_second_process_is_another_one},
     {"the reference answers in this process", the_reference_answers_in_this_process},
     {"the check finds an adapter that answers nonsense", the_check_finds_an_adapter_that_answers_nonsense},
-    {"the check passes an adapter that refuses what it should", the_check_passes_an_adapter_that_refuses_what_it_should},
+    {"the check passes an adapter that refuses what it should",
+     the_check_passes_an_adapter_that_refuses_what_it_should},
     {"the check tells of an adapter that does not start", the_check_tells_of_an_adapter_that_does_not_start},
     {"the check tells of an adapter that dies of bad input", the_check_tells_of_an_adapter_that_dies_of_bad_input},
     {NULL, NULL},

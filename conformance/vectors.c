@@ -103,8 +103,8 @@ static int check_form(struct moon_vectors *vectors, const char *file, const stru
     moon_schema_close(&schema);
     const char *index = status == MOON_ERR_SCHEMA ? strstr(error->where, "$.cases[") : NULL;
     if (index)
-        in_case(moon_json_at(moon_json_member(document, "cases"), strtoul(index + strlen("$.cases["), NULL, 10)), status,
-                error);
+        in_case(moon_json_at(moon_json_member(document, "cases"), strtoul(index + strlen("$.cases["), NULL, 10)),
+                status, error);
     return status;
 }
 
@@ -123,7 +123,8 @@ static int load_document(struct moon_vectors *vectors, const char *file, bool na
     const char *name = string_member(document, "suite");
     const struct moon_suite *suite = moon_suite_find(name);
     if (!suite && name[0])
-        return skip(vectors, file, moon_arena_format(vectors->arena, "suite %.40s is not part of this program", name), error);
+        return skip(vectors, file, moon_arena_format(vectors->arena, "suite %.40s is not part of this program", name),
+                    error);
     int status = check_form(vectors, file, document, error);
     return status == 0 ? add_cases(vectors, suite, file, document, error) : status;
 }
@@ -135,8 +136,8 @@ static int load_file(struct moon_vectors *vectors, const char *path, bool named,
     const char *file = moon_arena_copy(vectors->arena, path, strlen(path));
     int status = file ? moon_io_read(path, MOON_JSON_INPUT_BYTES_MAX, &content, error) : no_memory(error, path);
     if (status == 0)
-        status = moon_json_read(vectors->arena, moon_io_source(file), moon_text_value(&content), content.length, MOON_JSON_STRICT,
-                                &document, error);
+        status = moon_json_read(vectors->arena, moon_io_source(file), moon_text_value(&content), content.length,
+                                MOON_JSON_STRICT, &document, error);
     if (status == 0)
         status = load_document(vectors, file, named, document, error);
     if (status == 0) {
@@ -179,7 +180,7 @@ int moon_vectors_check_ids(const struct moon_vectors *vectors, struct moon_error
     for (size_t i = 1; i < count; i++)
         if (strcmp(sorted[i]->id, sorted[i - 1]->id) == 0)
             return moon_json_fail(error, MOON_ERR_SCHEMA, sorted[i]->file, moon_json_member(sorted[i]->place, "id"),
-                                  "the id %.100s is used twice, the other time in %s:%u", sorted[i]->id, sorted[i - 1]->file,
-                                  (unsigned)sorted[i - 1]->place->line);
+                                  "the id %.100s is used twice, the other time in %s:%u", sorted[i]->id,
+                                  sorted[i - 1]->file, (unsigned)sorted[i - 1]->place->line);
     return 0;
 }

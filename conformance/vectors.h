@@ -39,10 +39,10 @@ struct moon_vectors {
 
 void moon_vectors_open(struct moon_vectors *vectors, struct moon_arena *arena);
 
-/* Loads a file, or every *.json, *.json.zst and *.json.gz below a folder in sorted order. A vector file of a suite that this
- * program does not know is listed as skipped. In a folder, other JSON files are skipped as well; named directly they are an
- * error. Returns 0, MOON_ERR_IO, MOON_ERR_SYNTAX, MOON_ERR_SCHEMA, MOON_ERR_UNSUPPORTED (profile), MOON_ERR_LIMIT or
- * MOON_ERR_MEMORY; the error names file, line, column, member and the case's id. */
+/* Loads a file, or every *.json, *.json.zst and *.json.gz below a folder in sorted order. A vector file of a suite that
+ * this program does not know is listed as skipped. In a folder, other JSON files are skipped as well; named directly
+ * they are an error. Returns 0, MOON_ERR_IO, MOON_ERR_SYNTAX, MOON_ERR_SCHEMA, MOON_ERR_UNSUPPORTED (profile),
+ * MOON_ERR_LIMIT or MOON_ERR_MEMORY; the error names file, line, column, member and the case's id. */
 int moon_vectors_load(struct moon_vectors *vectors, const char *path, struct moon_error *error);
 
 /* After the last load: ids are unique over all files. Returns 0 or MOON_ERR_SCHEMA with both places. */

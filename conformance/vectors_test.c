@@ -14,7 +14,8 @@
 static char folder[64];
 
 static const char head[] = "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"keys\",\"source\":[],\n\"cases\":[\n";
-static const char good[] = "{\"id\":\"keys.pool.a.0001\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\"},\"expect\":{\"key\":\"k\"}}";
+static const char good[] = "{\"id\":\"keys.pool.a.0001\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\"},"
+                           "\"expect\":{\"key\":\"k\"}}";
 
 static const char *in_folder(const char *name) {
     static char path[2][128];
@@ -77,20 +78,25 @@ static void loads_a_case_with_all_its_parts(void) {
 }
 
 static void a_fault_names_line_column_member_and_case(void) {
-    expect_fault("{\"id\":\"keys.pool.a.0001\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\"},\"expect\":{\"kee\":\"k\"}}",
-                 ":3:90 $.cases[0].expect.kee", "unknown member \"kee\"; did you mean \"key\"? (case keys.pool.a.0001)");
-    expect_fault("{\"id\":\"keys.pool.a.0001\",\"profile\":\"vllm-0.33\",\"given\":{\"opp\":\"pool_key\"},\"expect\":{}}",
-                 "$.cases[0].given.opp", "unknown member \"opp\"; did you mean \"op\"? (case keys.pool.a.0001)");
+    expect_fault("{\"id\":\"keys.pool.a.0001\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\"},\"expect\":{"
+                 "\"kee\":\"k\"}}",
+                 ":3:90 $.cases[0].expect.kee",
+                 "unknown member \"kee\"; did you mean \"key\"? (case keys.pool.a.0001)");
+    expect_fault(
+        "{\"id\":\"keys.pool.a.0001\",\"profile\":\"vllm-0.33\",\"given\":{\"opp\":\"pool_key\"},\"expect\":{}}",
+        "$.cases[0].given.opp", "unknown member \"opp\"; did you mean \"op\"? (case keys.pool.a.0001)");
     expect_fault("{\"id\":\"keys.pool.a.0001\",\"given\":{},\"expect\":{}}", "$.cases[0]",
                  "member \"profile\" is missing (case keys.pool.a.0001)");
 }
 
 static void values_of_the_wrong_type_are_refused(void) {
-    expect_fault("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\",\"mask_num\":\"3\"},\"expect\":{}}",
+    expect_fault("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\",\"mask_num\":\"3\"},"
+                 "\"expect\":{}}",
                  "$.cases[0].given.mask_num", "must be integer, is string (case keys.a.1)");
     expect_fault("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_kay\"},\"expect\":{}}",
                  "$.cases[0].given.op", "\"pool_kay\" is not allowed here; did you mean \"pool_key\"? (case keys.a.1)");
-    expect_fault("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\",\"block_hashes\":[\"0G\"]},\"expect\":{}}",
+    expect_fault("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.33\",\"given\":{\"op\":\"pool_key\",\"block_hashes\":["
+                 "\"0G\"]},\"expect\":{}}",
                  "$.cases[0].given.block_hashes[0]", "\"0G\" does not have the form ^([0-9a-f]{2})*$ (case keys.a.1)");
     expect_fault("{\"id\":\"keys\",\"profile\":\"vllm-0.33\",\"given\":{},\"expect\":{}}", "$.cases[0].id",
                  "\"keys\" does not have the form ^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+$ (case keys)");
@@ -99,7 +105,8 @@ static void values_of_the_wrong_type_are_refused(void) {
 
 static void an_unknown_release_is_refused(void) {
     begin();
-    MOON_CHECK_INT(load("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.99\",\"given\":{\"op\":\"pool_key\"},\"expect\":{}}", &vectors, &error),
+    MOON_CHECK_INT(load("{\"id\":\"keys.a.1\",\"profile\":\"vllm-0.99\",\"given\":{\"op\":\"pool_key\"},\"expect\":{}}",
+                        &vectors, &error),
                    MOON_ERR_UNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.where, "$.cases[0].profile"));
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "(case keys.a.1)"));
@@ -166,7 +173,8 @@ static void memory_that_refuses_is_an_error_and_nothing_leaks(void) {
 
 /* ---- schemas */
 
-/* True if some release's reader of the suite, for this op (NULL: the suite has none), does not call the member unknown. */
+/* True if some release's reader of the suite, for this op (NULL: the suite has none), does not call the member unknown.
+ */
 static bool reader_knows_with(const struct moon_suite *suite, const char *op, const char *name) {
     size_t count = 0;
     const struct moon_profile *profiles = moon_profiles(&count);
@@ -185,7 +193,8 @@ static bool reader_knows_with(const struct moon_suite *suite, const char *op, co
 }
 
 static bool reader_knows(const struct moon_suite *suite, const struct moon_json *given, const char *name) {
-    const struct moon_json *ops = moon_json_member(moon_json_member(moon_json_member(given, "properties"), "op"), "enum");
+    const struct moon_json *ops =
+        moon_json_member(moon_json_member(moon_json_member(given, "properties"), "op"), "enum");
     bool known = false;
     if (!ops)
         return reader_knows_with(suite, NULL, name);
@@ -204,7 +213,8 @@ static void every_member_of_a_schema_is_one_that_the_suite_reads(void) {
         for (const struct moon_json *one = moon_json_member(given, "properties")->first; one; one = one->next) {
             bool known = reader_knows(moon_suites()[i], given, one->name);
             if (!known)
-                fprintf(stderr, "suite %s does not read the member \"%s\" of its schema\n", moon_suites()[i]->name, one->name);
+                fprintf(stderr, "suite %s does not read the member \"%s\" of its schema\n", moon_suites()[i]->name,
+                        one->name);
             CU_ASSERT(known);
         }
         moon_schema_close(&schema);
@@ -269,7 +279,8 @@ static void the_schema_of_results_is_what_is_written_and_read(void) {
     moon_result_count(&result, one);
     moon_text_open(&text, moon_memory_heap());
     moon_report_json(&result, &text);
-    MOON_CHECK_INT(moon_json_read(&arena, "r", moon_text_value(&text), text.length, MOON_JSON_STRICT, &document, &error), 0);
+    MOON_CHECK_INT(
+        moon_json_read(&arena, "r", moon_text_value(&text), text.length, MOON_JSON_STRICT, &document, &error), 0);
     MOON_CHECK_INT(moon_schema_open(&schema, &arena, "results", &error), 0);
     MOON_CHECK_INT(moon_schema_check(&schema, NULL, "r", document, &error), 0);
     MOON_CHECK_TEXT(error.message, "");
@@ -283,7 +294,8 @@ static void the_schema_of_results_is_what_is_written_and_read(void) {
     check_all_there(moon_json_member(rules, "target"), moon_json_member(document, "target"));
     check_all_there(moon_json_member(rules, "counts"), moon_json_member(document, "counts"));
     check_all_there(rule, written);
-    check_all_there(moon_json_member(moon_json_member(rule, "properties"), "failure"), moon_json_member(written, "failure"));
+    check_all_there(moon_json_member(moon_json_member(rule, "properties"), "failure"),
+                    moon_json_member(written, "failure"));
     moon_schema_close(&schema);
     moon_text_close(&text);
     end();

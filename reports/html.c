@@ -13,13 +13,15 @@ static const char style[] =
     "--warn:#8a5a00;--code:#f4f6f8}"
     "@media(prefers-color-scheme:dark){:root{--fg:#dfe6ee;--bg:#12171d;--dim:#94a1af;--line:#2e3843;--good:#57c26b;"
     "--bad:#ff7b78;--warn:#e0a93c;--code:#1b222a}}"
-    "body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);margin:0 auto;padding:1rem;max-width:70rem}"
+    "body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);margin:0 "
+    "auto;padding:1rem;max-width:70rem}"
     "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.2rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--line)}"
     "h3{font-size:1rem;margin:1.2rem 0 .4rem}"
     "p{margin:.4rem 0}.dim{color:var(--dim)}.good{color:var(--good)}.bad{color:var(--bad)}.warn{color:var(--warn)}"
     ".banner{border:2px solid var(--warn);padding:.5rem 1rem;margin:1rem 0;font-weight:600}"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}"
-    "th,td{border:1px solid var(--line);padding:.25rem .5rem;text-align:right}th:first-child,td:first-child{text-align:left}"
+    "th,td{border:1px solid var(--line);padding:.25rem "
+    ".5rem;text-align:right}th:first-child,td:first-child{text-align:left}"
     "td.left,th.left{text-align:left}"
     "dl{display:grid;grid-template-columns:6rem 1fr;gap:.2rem .6rem;margin:.4rem 0}dt{color:var(--dim)}"
     "dd{margin:0;overflow-wrap:anywhere}code,pre{font:.8125rem/1.45 ui-monospace,monospace;background:var(--code)}"
@@ -175,7 +177,8 @@ static void requirements(struct moon_text *out, const struct moon_result *result
         return;
     sort_names(&ids);
     moon_text_format(out, "<details><summary>%zu requirements</summary><div class=\"scroll\"><table>", ids.count);
-    moon_text_string(out, "<tr><th>requirement</th><th class=\"left\">level</th><th class=\"left\">rule</th><th>cases</th></tr>\n");
+    moon_text_string(
+        out, "<tr><th>requirement</th><th class=\"left\">level</th><th class=\"left\">rule</th><th>cases</th></tr>\n");
     for (size_t i = 0; i < ids.count; i++) {
         struct tally tally = {0, 0, 0};
         const struct moon_result_case *first = NULL;
@@ -246,12 +249,15 @@ void moon_report_html(const struct moon_result *const results[], size_t count, s
                      "<title>mooncheck: %s</title><style>%s</style></head>\n<body>\n<h1>mooncheck report</h1>\n",
                      moon_text_value(&closing), style);
     if (incomplete)
-        moon_text_string(out, "<p class=\"banner\">INCOMPLETE: a part of this report that was required is missing, see below.</p>\n");
+        moon_text_string(
+            out,
+            "<p class=\"banner\">INCOMPLETE: a part of this report that was required is missing, see below.</p>\n");
     element(out, verdict == 1 ? "<p class=\"bad\"><strong>" : "<p class=\"good\"><strong>", moon_text_value(&closing),
             "</strong></p>\n");
-    moon_text_string(out, "<p class=\"dim\">Does the implementation under test derive the same block hashes, keys, shards and "
-                          "segments as the published releases? Rows are suites, columns are the releases that the "
-                          "answers were recorded from.</p>\n");
+    moon_text_string(
+        out, "<p class=\"dim\">Does the implementation under test derive the same block hashes, keys, shards and "
+             "segments as the published releases? Rows are suites, columns are the releases that the "
+             "answers were recorded from.</p>\n");
     for (size_t i = 0; i < count; i++)
         run(out, results[i]);
     moon_text_string(out, "</body></html>\n");

@@ -37,8 +37,8 @@ static struct moon_json *case_to_json(struct moon_arena *arena, const struct moo
 }
 
 static struct moon_json *head_to_json(struct moon_arena *arena, const struct moon_result *result) {
-    struct moon_json *root = moon_json_object(arena), *harness = moon_json_object(arena), *target = moon_json_object(arena),
-                     *counts = moon_json_object(arena);
+    struct moon_json *root = moon_json_object(arena), *harness = moon_json_object(arena),
+                     *target = moon_json_object(arena), *counts = moon_json_object(arena);
     set_always(arena, root, "schema", "mooncheck-results/1");
     moon_json_set(arena, root, "harness", harness);
     set_always(arena, harness, "version", result->harness_version);
@@ -119,8 +119,8 @@ static enum moon_outcome get_outcome(struct reader *reader, const struct moon_js
         if (strcmp(name, moon_outcome_name((enum moon_outcome)i)) == 0)
             return (enum moon_outcome)i;
     if (reader->status == 0)
-        reader->status = moon_json_fail(reader->error, MOON_ERR_SCHEMA, reader->source, moon_json_member(object, "outcome"),
-                                        "\"%.40s\" is no outcome", name);
+        reader->status = moon_json_fail(reader->error, MOON_ERR_SCHEMA, reader->source,
+                                        moon_json_member(object, "outcome"), "\"%.40s\" is no outcome", name);
     return MOON_OUTCOME_UNKNOWN;
 }
 
@@ -155,8 +155,8 @@ static void read_case(struct reader *reader, const struct moon_json *object, str
 }
 
 static void read_head(struct reader *reader, const struct moon_json *document, struct moon_result *result) {
-    static const char *const names[] = {"schema",  "harness", "target",     "seed",   "started",
-                                        "seconds", "digest",  "incomplete", "counts", "cases", NULL};
+    static const char *const names[] = {"schema", "harness",    "target", "seed",  "started", "seconds",
+                                        "digest", "incomplete", "counts", "cases", NULL};
     static const char *const harness_names[] = {"version", "command", "host", NULL};
     static const char *const target_names[] = {"spec", "name", "version", "homepage", NULL};
     reader->status = moon_json_closed(reader->source, document, names, reader->error);
@@ -190,8 +190,9 @@ static void check_counts(struct reader *reader, const struct moon_json *document
         int64_t count = 0;
         reader->status = moon_json_get_int(reader->source, counts, names[i], true, 0, INT64_MAX, &count, reader->error);
         if (reader->status == 0 && (uint64_t)count != result->counts[i])
-            reader->status = moon_json_fail(reader->error, MOON_ERR_SCHEMA, reader->source, moon_json_member(counts, names[i]),
-                                            "says %lld, but the file holds %zu such cases", (long long)count, result->counts[i]);
+            reader->status =
+                moon_json_fail(reader->error, MOON_ERR_SCHEMA, reader->source, moon_json_member(counts, names[i]),
+                               "says %lld, but the file holds %zu such cases", (long long)count, result->counts[i]);
     }
 }
 

@@ -163,7 +163,9 @@ static void json_that_is_no_result_is_refused(void) {
 static void tap_has_plan_directives_and_blocks(void) {
     fill();
     moon_report_tap(&result, &text);
-    CU_ASSERT(strncmp(value(), "TAP version 14\n1..9\nok 1 - hash.a.1\nnot ok 2 - hash.a.2\n  ---\n  outcome: \"fail\"\n", 79) == 0);
+    CU_ASSERT(strncmp(value(),
+                      "TAP version 14\n1..9\nok 1 - hash.a.1\nnot ok 2 - hash.a.2\n  ---\n  outcome: \"fail\"\n",
+                      79) == 0);
     check_has("\n  expected: \"$.key: \\\"<a>\\\"\"\n");
     check_has("\nok 6 - keys.a.3 # SKIP not \\# offered\n");
     check_has("\nnot ok 7 - keys.a.4 # TODO known\n");

@@ -7,9 +7,9 @@
 
 enum moon_outcome {
     MOON_OUTCOME_PASS,
-    MOON_OUTCOME_FAIL,    /* the answer differs from what is required */
-    MOON_OUTCOME_ERROR,   /* harness or adapter broke, or the adapter said "error" */
-    MOON_OUTCOME_CRASH,   /* the adapter's process died while it had this case */
+    MOON_OUTCOME_FAIL,  /* the answer differs from what is required */
+    MOON_OUTCOME_ERROR, /* harness or adapter broke, or the adapter said "error" */
+    MOON_OUTCOME_CRASH, /* the adapter's process died while it had this case */
     MOON_OUTCOME_TIMEOUT,
     MOON_OUTCOME_SKIP,    /* with a reason */
     MOON_OUTCOME_XFAIL,   /* failed and is listed as known failure */
@@ -22,8 +22,8 @@ const char *moon_outcome_name(enum moon_outcome outcome); /* "pass", "fail", ...
 bool moon_outcome_is_failure(enum moon_outcome outcome);
 
 /* One case. Strings live in the run's arena; empty string where there is nothing to say.
- * A failure is told in the five lines: required (with requirement id), done, expected, seen, reproduce; resembles: a public
- * report of the same shape. */
+ * A failure is told in the five lines: required (with requirement id), done, expected, seen, reproduce; resembles: a
+ * public report of the same shape. */
 struct moon_result_case {
     const char *id;          /* hash.sha256.text.0001 */
     const char *suite;       /* hash */
@@ -32,7 +32,7 @@ struct moon_result_case {
     const char *level;       /* MUST, SHOULD, MAY, ALT */
     enum moon_outcome outcome;
     uint64_t duration_ns;
-    const char *reason;      /* of skip, error, xfail, unknown */
+    const char *reason;                                                    /* of skip, error, xfail, unknown */
     const char *required, *done, *expected, *seen, *reproduce, *resembles; /* of a failure */
     struct moon_result_case *next;
 };
@@ -40,13 +40,13 @@ struct moon_result_case {
 /* One run. Owner: whoever opened `arena`. */
 struct moon_result {
     struct moon_arena *arena;
-    const char *command;        /* as typed */
+    const char *command; /* as typed */
     const char *harness_version;
-    const char *target;         /* "ref", "cmd:..." */
+    const char *target; /* "ref", "cmd:..." */
     const char *target_name, *target_version, *target_homepage;
-    const char *seed;           /* decimal, or "" */
-    const char *host;           /* kernel, CPU, compiler: one line */
-    const char *started;        /* ISO 8601 UTC */
+    const char *seed;    /* decimal, or "" */
+    const char *host;    /* kernel, CPU, compiler: one line */
+    const char *started; /* ISO 8601 UTC */
     uint64_t duration_ns;
     const char *digest;         /* XXH3-64 over suite files, 16 hex digits */
     bool incomplete;            /* a section that was required is missing: the run has no good exit status */
@@ -55,12 +55,14 @@ struct moon_result {
     size_t counts[MOON_OUTCOME_COUNT];
 };
 
-/* Appends a zeroed case (arena memory; NULL when memory refused). After the case is filled, moon_result_count counts it. */
+/* Appends a zeroed case (arena memory; NULL when memory refused). After the case is filled, moon_result_count counts
+ * it. */
 struct moon_result_case *moon_result_add(struct moon_result *result);
 void moon_result_count(struct moon_result *result, const struct moon_result_case *one);
 /* "N passed, N failed, N skipped": failures as in moon_outcome_is_failure; skip, xfail and unknown count as skipped. */
 void moon_result_closing_line(const struct moon_result *result, struct moon_text *out);
-/* Exit status of the run: 0, 1 (any failure), 3 (any unknown, or incomplete), 77 (everything was skipped, or nothing ran). */
+/* Exit status of the run: 0, 1 (any failure), 3 (any unknown, or incomplete), 77 (everything was skipped, or nothing
+ * ran). */
 int moon_result_exit(const struct moon_result *result);
 
 /* Writers. Each writes one complete document. The JSON form reads back with moon_result_read. */

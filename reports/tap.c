@@ -28,7 +28,8 @@ static void yaml(struct moon_text *out, const char *name, const char *value) {
 }
 
 static void one_case(struct moon_text *out, size_t number, const struct moon_result_case *one) {
-    bool good = one->outcome == MOON_OUTCOME_PASS || one->outcome == MOON_OUTCOME_SKIP || one->outcome == MOON_OUTCOME_UNKNOWN;
+    bool good =
+        one->outcome == MOON_OUTCOME_PASS || one->outcome == MOON_OUTCOME_SKIP || one->outcome == MOON_OUTCOME_UNKNOWN;
     moon_text_format(out, "%s %zu - ", good ? "ok" : "not ok", number);
     description(out, one->id);
     if (one->outcome == MOON_OUTCOME_SKIP || one->outcome == MOON_OUTCOME_UNKNOWN) {

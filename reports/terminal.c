@@ -16,8 +16,8 @@ static void line(struct moon_text *out, const struct colours *colour, const char
 }
 
 static void failure(struct moon_text *out, const struct colours *colour, const struct moon_result_case *one) {
-    moon_text_format(out, "\n%s%s%s %s%s%s", colour->bad, moon_outcome_name(one->outcome), colour->end, colour->bold, one->id,
-                     colour->end);
+    moon_text_format(out, "\n%s%s%s %s%s%s", colour->bad, moon_outcome_name(one->outcome), colour->end, colour->bold,
+                     one->id, colour->end);
     moon_text_format(out, one->profile[0] ? " (%s)\n" : "%s\n", one->profile);
     line(out, colour, "required", one->required);
     line(out, colour, "done", one->done);
@@ -42,7 +42,8 @@ static void skips(struct moon_text *out, const struct moon_result *result) {
         seen[count++] = one->reason;
         for (const struct moon_result_case *same = one; same; same = same->next)
             times += same->outcome == one->outcome && strcmp(same->reason, one->reason) == 0;
-        moon_text_format(out, "%s %zu: %s\n", one->outcome == MOON_OUTCOME_SKIP ? "skipped" : "unknown", times, one->reason);
+        moon_text_format(out, "%s %zu: %s\n", one->outcome == MOON_OUTCOME_SKIP ? "skipped" : "unknown", times,
+                         one->reason);
     }
 }
 
@@ -64,8 +65,8 @@ static void suites(struct moon_text *out, const struct moon_result *result) {
             failed += moon_outcome_is_failure(same->outcome);
             other += same->outcome != MOON_OUTCOME_PASS && !moon_outcome_is_failure(same->outcome);
         }
-        moon_text_format(out, "  %-12s %5zu passed %5zu failed %5zu skipped\n", one->suite[0] ? one->suite : "-", passed, failed,
-                         other);
+        moon_text_format(out, "  %-12s %5zu passed %5zu failed %5zu skipped\n", one->suite[0] ? one->suite : "-",
+                         passed, failed, other);
     }
 }
 

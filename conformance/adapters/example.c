@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An example adapter: the smallest complete program that speaks the adapter protocol, answering by the reference.
  *
- * To plug in an implementation of your own, keep main and the messages, and replace what `answer_case` calls. The protocol is
- * newline-delimited JSON: one message a line on standard input, one answer a line on standard output, nothing else there.
+ * To plug in an implementation of your own, keep main and the messages, and replace what `answer_case` calls. The
+ * protocol is newline-delimited JSON: one message a line on standard input, one answer a line on standard output,
+ * nothing else there.
  *   {"do":"start","protocol":1,"folder":F}                          -> {"ok":{...who you are and what you offer...}}
  *   {"do":"case","seq":N,"suite":S,"profile":P,"given":{...}}       -> {"seq":N,"result":{...}} or "skip" or "error"
  *   {"do":"stop"}                                                   -> {"ok":{}}, then end with status 0
- * Answers may come in any order; what you cannot do is a "skip" with a reason, what you do not understand an "error". */
+ * Answers may come in any order; what you cannot do is a "skip" with a reason, what you do not understand an "error".
+ */
 #include "conformance/suites/suite.h"
 #include "conformance/suites/world.h"
 
@@ -29,16 +31,19 @@ static int say(const struct moon_json *answer) {
     return status;
 }
 
-static struct moon_json *text_member(struct moon_arena *arena, struct moon_json *object, const char *name, const char *text) {
+static struct moon_json *text_member(struct moon_arena *arena, struct moon_json *object, const char *name,
+                                     const char *text) {
     return moon_json_set(arena, object, name, moon_json_string(arena, text));
 }
 
-/* The handshake: a name for reports, and the releases and suites that cases may ask for. "store" is for adapters of a store. */
+/* The handshake: a name for reports, and the releases and suites that cases may ask for. "store" is for adapters of a
+ * store. */
 static struct moon_json *introduce(struct moon_arena *arena, const struct moon_json *message) {
     int64_t protocol = 0;
     size_t count = 0;
     struct moon_error error;
-    struct moon_json *answer = moon_json_object(arena), *profiles = moon_json_array(arena), *suites = moon_json_array(arena);
+    struct moon_json *answer = moon_json_object(arena), *profiles = moon_json_array(arena),
+                     *suites = moon_json_array(arena);
     if (moon_json_get_int("message", message, "protocol", true, PROTOCOL, PROTOCOL, &protocol, &error) != 0) {
         text_member(arena, answer, "error", error.message);
         return answer;
@@ -58,8 +63,8 @@ static struct moon_json *introduce(struct moon_arena *arena, const struct moon_j
     return answer;
 }
 
-/* One case. What the release itself would raise is a result, {"error":{"class","message"}}; the "error" beside "seq" is for input
- * that makes no sense. */
+/* One case. What the release itself would raise is a result, {"error":{"class","message"}}; the "error" beside "seq" is
+ * for input that makes no sense. */
 static void answer_case(struct moon_arena *arena, const struct moon_json *message, struct moon_json *answer) {
     const char *suite_name = "", *profile_name = "";
     struct moon_json *given = NULL, *result = NULL;
@@ -111,7 +116,8 @@ int main(void) {
     size_t room = 0;
     bool stop = false;
     int status = 0;
-    setlocale(LC_ALL, ""); /* hashes and keys must not depend on it: an implementation inside a host program has no say in it */
+    setlocale(LC_ALL,
+              ""); /* hashes and keys must not depend on it: an implementation inside a host program has no say in it */
     while (!stop && status == 0) {
         ssize_t length = getline(&line, &room, stdin);
         if (length < 0)

@@ -9,9 +9,18 @@ static const char *format = "terminal";
 static int64_t case_timeout_ms = MOON_TARGET_CASE_TIMEOUT_MS_DEFAULT;
 
 static const struct moon_option options[] = {
-    {.name = "format", .kind = MOON_OPTION_CHOICE, .into = &format, .value = "FORM", .choices = "terminal|tap|junit|json",
+    {.name = "format",
+     .kind = MOON_OPTION_CHOICE,
+     .into = &format,
+     .value = "FORM",
+     .choices = "terminal|tap|junit|json",
      .help = "form of the report on standard output; default: terminal"},
-    {.name = "case-timeout-ms", .kind = MOON_OPTION_INTEGER, .into = &case_timeout_ms, .value = "MS", .min = 1, .max = 86400000,
+    {.name = "case-timeout-ms",
+     .kind = MOON_OPTION_INTEGER,
+     .into = &case_timeout_ms,
+     .value = "MS",
+     .min = 1,
+     .max = 86400000,
      .help = "how long one answer may take; default: 30000"},
     {.name = NULL},
 };
@@ -20,9 +29,11 @@ const struct moon_command moon_command_adapter = {
     .name = "adapter",
     .operands = "check COMMAND",
     .summary = "check that a program speaks the adapter protocol",
-    .details = "Starts COMMAND by /bin/sh -c and looks at the handshake, one case of each suite it offers, what it does with bad input, "
-               "and whether it stops in order. It does not ask whether the answers are right: mooncheck vectors does.\n\n"
-               "Exit status: 0 all is well; 1 something is not, told in words; 2 usage.",
+    .details =
+        "Starts COMMAND by /bin/sh -c and looks at the handshake, one case of each suite it offers, what it does with "
+        "bad input, "
+        "and whether it stops in order. It does not ask whether the answers are right: mooncheck vectors does.\n\n"
+        "Exit status: 0 all is well; 1 something is not, told in words; 2 usage.",
     .options = options,
     .operands_min = 2,
     .operands_max = 2,

@@ -38,10 +38,11 @@ int moon_cli_answer(const char *suite_name, const char *path, bool explain) {
         exit_status = moon_cli_fail(&error);
     else if (explain)
         exit_status = suite->explain(world, &arena, profile, source, given, &text, &error) == 0 ? moon_cli_print(&text)
-                                                                                               : moon_cli_fail(&error);
-    else
-        exit_status = suite->answer(world, &arena, profile, source, given, &answer, &error) == 0 ? moon_cli_print_json(answer)
                                                                                                 : moon_cli_fail(&error);
+    else
+        exit_status = suite->answer(world, &arena, profile, source, given, &answer, &error) == 0
+                          ? moon_cli_print_json(answer)
+                          : moon_cli_fail(&error);
     moon_text_close(&text);
     moon_arena_close(&arena);
     return exit_status;

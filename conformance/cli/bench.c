@@ -183,7 +183,7 @@ static void write_table(const struct row rows[SETTINGS], bool markdown, struct m
         moon_text_string(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t i = 0; i < CELLS; i++)
         line[i] = row_cells[i];
-    for (size_t i = 0; i < 2 * SETTINGS; i++) {
+    for (size_t i = 0; i < (size_t)2 * SETTINGS; i++) {
         fill_cells(row_cells, &rows[i / 2], i % 2 == 1);
         write_line(line, markdown, out);
     }

@@ -20,23 +20,23 @@ enum moon_exit {
 /* A command NAME is one file, conformance/cli/NAME.c, with
  *   const struct moon_command moon_command_NAME   its table of options, which write into file-static variables
  *   int moon_cli_NAME(operands, count)            called once, after parsing; returns the exit status
- * main.c has set SIGPIPE to be ignored. A command writes its result through moon_cli_print, once, at the end: nothing is printed
- * when it fails. Diagnostics go to stderr. */
-#define MOON_CLI_COMMANDS(ROW)                                                                                                 \
-    ROW(vectors)                                                                                                               \
-    ROW(run)                                                                                                                   \
-    ROW(list)                                                                                                                  \
-    ROW(hash)                                                                                                                  \
-    ROW(key)                                                                                                                   \
-    ROW(layout)                                                                                                                \
-    ROW(compat)                                                                                                                \
-    ROW(lint)                                                                                                                  \
-    ROW(bench)                                                                                                                 \
-    ROW(adapter)                                                                                                               \
+ * main.c has set SIGPIPE to be ignored. A command writes its result through moon_cli_print, once, at the end: nothing
+ * is printed when it fails. Diagnostics go to stderr. */
+#define MOON_CLI_COMMANDS(ROW)                                                                                         \
+    ROW(vectors)                                                                                                       \
+    ROW(run)                                                                                                           \
+    ROW(list)                                                                                                          \
+    ROW(hash)                                                                                                          \
+    ROW(key)                                                                                                           \
+    ROW(layout)                                                                                                        \
+    ROW(compat)                                                                                                        \
+    ROW(lint)                                                                                                          \
+    ROW(bench)                                                                                                         \
+    ROW(adapter)                                                                                                       \
     ROW(report)
 
-#define MOON_CLI_DECLARE(name)                                                                                                 \
-    extern const struct moon_command moon_command_##name;                                                                      \
+#define MOON_CLI_DECLARE(name)                                                                                         \
+    extern const struct moon_command moon_command_##name;                                                              \
     int moon_cli_##name(const char *const operands[], int count);
 MOON_CLI_COMMANDS(MOON_CLI_DECLARE)
 #undef MOON_CLI_DECLARE
@@ -52,8 +52,9 @@ int moon_cli_print(const struct moon_text *text);
 /* Writes JSON, pretty, with a final newline. Returns as moon_cli_print. */
 int moon_cli_print_json(const struct moon_json *value);
 
-/* Answers one {"profile","given"} object read from FILE|- (members in this closed list) by the suite of that name: prints its
- * `expect` object, or with `explain` the explanation. Returns the exit status. This is `--json` of hash, key and layout. */
+/* Answers one {"profile","given"} object read from FILE|- (members in this closed list) by the suite of that name:
+ * prints its `expect` object, or with `explain` the explanation. Returns the exit status. This is `--json` of hash, key
+ * and layout. */
 int moon_cli_answer(const char *suite, const char *path, bool explain);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "ref/config/compat.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool as_json;
@@ -98,10 +99,12 @@ int moon_cli_compat(const char *const operands[], int count) {
     struct moon_error error;
     struct moon_arena arena;
     int status = 0;
+    assert(count == 2); /* by the table of options */
+    (void)count;
     moon_arena_open(&arena, moon_memory_heap());
     for (int side = 0; side < 2; side++)
         moon_text_open(&configs[side], moon_memory_heap());
-    for (int side = 0; side < count && !status; side++)
+    for (int side = 0; side < 2 && !status; side++)
         status = read_side(&arena, operands[side], releases[side], &configs[side], &inputs[side], &error);
     if (!status)
         status = moon_compat_compare(&arena, inputs, &report, &error);

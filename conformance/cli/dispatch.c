@@ -23,7 +23,8 @@ static int usage(const struct moon_command *command) {
     return exit_status;
 }
 
-int moon_cli_dispatch(const struct moon_command *command, moon_cli_function function, int argc, char *const argv[], int from) {
+int moon_cli_dispatch(const struct moon_command *command, moon_cli_function function, int argc, char *const argv[],
+                      int from) {
     struct moon_error error;
     struct moon_arena arena;
     int count = 0;

@@ -29,7 +29,7 @@ static const struct moon_option options[] = {
     {"salt", MOON_OPTION_TEXT, &asked.salt, "TEXT", NULL, 0, 0, "cache_salt of the request (default: none)"},
     {"lora", MOON_OPTION_TEXT, &asked.lora, "NAME", NULL, 0, 0, "name of the adapter (default: none)"},
     {"lora-path", MOON_OPTION_TEXT, &asked.lora_path, "PATH", NULL, 0, 0,
-     "path of the adapter, hashed from 0.31 on (default: empty)"},
+     "path of the adapter; needed from 0.31 on, where it is hashed"},
     {"mm", MOON_OPTION_LIST, &asked.items, "ID@OFFSET+LENGTH", NULL, 0, 0,
      "a multimodal item, in tokens; may be repeated, sorted by offset"},
     {"json", MOON_OPTION_TEXT, &asked.json, "FILE|-", NULL, 0, 0,
@@ -141,17 +141,27 @@ static bool set_items(struct moon_arena *arena, struct moon_json *given) {
     return true;
 }
 
-/* The case that the flags describe. NULL after a message. */
-static struct moon_json *given_by_flags(struct moon_arena *arena) {
-    struct moon_json *given = moon_json_object(arena), *list;
+/* What is wrong with the flags together, or NULL. */
+static const char *contradiction(const struct moon_profile *profile) {
     if (!asked.tokens)
-        moon_cli_complain("--tokens is needed (or --json)");
-    else if (asked.seed && asked.no_seed)
-        moon_cli_complain("--seed and --no-seed exclude each other");
-    else if (asked.lora_path && !asked.lora)
-        moon_cli_complain("--lora-path needs --lora");
-    if (!asked.tokens || (asked.seed && asked.no_seed) || (asked.lora_path && !asked.lora))
+        return "--tokens is needed (or --json)";
+    if (asked.seed && asked.no_seed)
+        return "--seed and --no-seed exclude each other";
+    if (asked.lora_path && !asked.lora)
+        return "--lora-path needs --lora";
+    if (asked.lora && !asked.lora_path && profile->extra_tagged)
+        return "--lora needs --lora-path: this release hashes the path too";
+    return NULL;
+}
+
+/* The case that the flags describe. NULL after a message. */
+static struct moon_json *given_by_flags(struct moon_arena *arena, const struct moon_profile *profile) {
+    struct moon_json *given = moon_json_object(arena), *list;
+    const char *wrong = contradiction(profile);
+    if (wrong) {
+        moon_cli_complain("%s", wrong);
         return NULL;
+    }
     list = tokens(arena);
     if (!list || !set_items(arena, given))
         return NULL;
@@ -166,7 +176,7 @@ static struct moon_json *given_by_flags(struct moon_arena *arena) {
     if (asked.lora) {
         struct moon_json *lora = moon_json_object(arena);
         moon_json_set(arena, lora, "name", moon_json_string(arena, asked.lora));
-        moon_json_set(arena, lora, "path", moon_json_string(arena, asked.lora_path ? asked.lora_path : ""));
+        moon_json_set(arena, lora, "path", moon_json_string(arena, asked.lora_path ? asked.lora_path : asked.lora));
         moon_json_set(arena, given, "lora", lora);
     }
     return given;
@@ -197,7 +207,7 @@ static int answer_flags(struct moon_arena *arena, struct moon_text *out) {
     const struct moon_profile *profile = asked.profile ? moon_profile_find(asked.profile, &error) : &all[count - 1];
     if (!profile)
         return moon_cli_fail(&error);
-    struct moon_json *given = given_by_flags(arena);
+    struct moon_json *given = given_by_flags(arena, profile);
     if (!given)
         return MOON_EXIT_BAD;
     if (moon_json_broken(given))

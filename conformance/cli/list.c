@@ -10,7 +10,9 @@ static bool json, by_requirement;
 
 static const struct moon_option options[] = {
     {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "as JSON"},
-    {.name = "by-requirement", .kind = MOON_OPTION_FLAG, .into = &by_requirement,
+    {.name = "by-requirement",
+     .kind = MOON_OPTION_FLAG,
+     .into = &by_requirement,
      .help = "one entry a requirement, with its source, instead of one a kind of case"},
     {.name = NULL},
 };
@@ -60,8 +62,8 @@ static int print_requirements_json(void) {
 static void write_by_requirement(struct moon_text *out) {
     for (size_t i = 0; i < moon_requirements_count; i++) {
         const struct moon_requirement *one = &moon_requirements[i];
-        moon_text_format(out, "%s %s %s\n    %s, %s\n    source: %s\n    cases:", one->id, one->level, one->title, one->profiles,
-                         one->provenance, one->source);
+        moon_text_format(out, "%s %s %s\n    %s, %s\n    source: %s\n    cases:", one->id, one->level, one->title,
+                         one->profiles, one->provenance, one->source);
         for (const char *const *glob = one->globs; *glob; glob++)
             moon_text_format(out, " %s", *glob);
         moon_text_string(out, one->globs[0] ? "\n" : " none (unit tests)\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mooncheck: finds the command by its name, here or as a program mooncheck-NAME, and writes the overview and the manual. */
+/* mooncheck: finds the command by its name, here or as a program mooncheck-NAME, and writes the overview and the
+ * manual. */
 #include "conformance/cli/dispatch.h"
 
 #include "ref/base/suggest.h"

@@ -8,7 +8,10 @@ enum { RUNS_MAX = 64 };
 static const char *html_file;
 
 static const struct moon_option options[] = {
-    {.name = "html", .kind = MOON_OPTION_TEXT, .into = &html_file, .value = "FILE",
+    {.name = "html",
+     .kind = MOON_OPTION_TEXT,
+     .into = &html_file,
+     .value = "FILE",
      .help = "file to write the page to; default: standard output"},
     {.name = NULL},
 };
@@ -17,7 +20,8 @@ const struct moon_command moon_command_report = {
     .name = "report",
     .operands = "DIR|FILE...",
     .summary = "make one HTML page of the results of several runs",
-    .details = "Each operand is a results.json file, or the folder that --out of a run wrote it to. The page needs no network and "
+    .details = "Each operand is a results.json file, or the folder that --out of a run wrote it to. The page needs no "
+               "network and "
                "no script.\n\nExit status: 0, or 2 when an input is bad or the page cannot be written.",
     .options = options,
     .operands_min = 1,

@@ -14,14 +14,32 @@ static bool json;
 static struct moon_option_list peers;
 
 static const struct moon_option options[] = {
-    {.name = "only", .kind = MOON_OPTION_TEXT, .into = &only, .value = "GLOB",
+    {.name = "only",
+     .kind = MOON_OPTION_TEXT,
+     .into = &only,
+     .value = "GLOB",
      .help = "only cases whose id matches, such as 'hash.processes.*'; default: all"},
-    {.name = "builds", .kind = MOON_OPTION_TEXT, .into = &builds_text, .value = "DIR,DIR,...",
-     .help = "folders that hold a mooncheck-adapter-example each; default: gcc-O0, gcc-O3 and clang beside this program's folder"},
-    {.name = "peer", .kind = MOON_OPTION_LIST, .into = &peers, .value = "COMMAND",
+    {.name = "builds",
+     .kind = MOON_OPTION_TEXT,
+     .into = &builds_text,
+     .value = "DIR,DIR,...",
+     .help = "folders that hold a mooncheck-adapter-example each; default: gcc-O0, gcc-O3 and clang beside this "
+             "program's folder"},
+    {.name = "peer",
+     .kind = MOON_OPTION_LIST,
+     .into = &peers,
+     .value = "COMMAND",
      .help = "adapter of a real release; may be repeated; default: the releases that make deps-check fetched"},
-    {.name = "out", .kind = MOON_OPTION_TEXT, .into = &out_folder, .value = "DIR", .help = "write every form of the report there"},
-    {.name = "format", .kind = MOON_OPTION_CHOICE, .into = &format, .value = "FORM", .choices = "terminal|tap|junit|json",
+    {.name = "out",
+     .kind = MOON_OPTION_TEXT,
+     .into = &out_folder,
+     .value = "DIR",
+     .help = "write every form of the report there"},
+    {.name = "format",
+     .kind = MOON_OPTION_CHOICE,
+     .into = &format,
+     .value = "FORM",
+     .choices = "terminal|tap|junit|json",
      .help = "form of the report on standard output; default: terminal"},
     {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "the same as --format json"},
     {.name = NULL},
@@ -32,8 +50,10 @@ const struct moon_command moon_command_run = {
     .operands = "",
     .summary = "run harness cases that need more than one answer",
     .details =
-        "hash.processes: at least 16 operating system processes of at least three builds, in different environments, and real vLLM "
-        "processes where they are installed, hash the same prompts under several values of PYTHONHASHSEED. They must agree, or "
+        "hash.processes: at least 16 operating system processes of at least three builds, in different environments, "
+        "and real vLLM "
+        "processes where they are installed, hash the same prompts under several values of PYTHONHASHSEED. They must "
+        "agree, or "
         "differ, exactly as each release does.\n\n"
         "MOONCHECK_REQUIRE=pypi makes it an error when no real release is there. Exit status as of mooncheck vectors.",
     .options = options,
@@ -76,8 +96,8 @@ static size_t default_peers(struct moon_arena *arena, const char *folder, const 
     for (struct dirent *entry = stream ? readdir(stream) : NULL; entry && count < LIST_MAX; entry = readdir(stream)) {
         const char *package = moon_arena_format(arena, "%s/%s/vllm", sources, entry->d_name);
         if (entry->d_name[0] != '.' && package && moon_io_is_folder(package))
-            list[count++] = moon_arena_format(arena, "exec '%s' '%s' --sources '%s' --release '%s'", python, adapter, sources,
-                                              entry->d_name);
+            list[count++] = moon_arena_format(arena, "exec '%s' '%s' --sources '%s' --release '%s'", python, adapter,
+                                              sources, entry->d_name);
     }
     if (stream)
         closedir(stream);
@@ -92,7 +112,8 @@ static bool complete(const char *const list[], size_t count) {
     return true;
 }
 
-/* True if ids of this family can match --only: the glob's text before its first special character and the name agree. */
+/* True if ids of this family can match --only: the glob's text before its first special character and the name agree.
+ */
 static bool may_match(const char *family) {
     if (!only)
         return true;
@@ -110,6 +131,8 @@ int moon_cli_run(const char *const operands[], int count) {
     (void)count;
     moon_arena_open(&arena, moon_memory_heap());
     moon_cli_open_result(&result, &arena, "ref");
+    result.target_name = "mooncheck reference";
+    result.target_version = MOON_VERSION;
     const char *folder = moon_io_program_folder(&arena);
     struct moon_family_setting setting = {.only = only,
                                           .builds = builds,
@@ -127,7 +150,8 @@ int moon_cli_run(const char *const operands[], int count) {
     for (size_t i = 0; moon_families[i].name && status == 0; i++)
         if (may_match(moon_families[i].name))
             status = moon_families[i].run(&setting, &result, &error);
-    int exit_status = status == 0 ? moon_cli_finish(&result, json ? "json" : format, out_folder) : moon_cli_fail(&error);
+    int exit_status =
+        status == 0 ? moon_cli_finish(&result, json ? "json" : format, out_folder) : moon_cli_fail(&error);
     moon_arena_close(&arena);
     return exit_status;
 }

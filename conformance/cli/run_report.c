@@ -139,8 +139,9 @@ static int write_folder(const struct moon_result *result, const char *folder) {
     static const struct {
         const char *file;
         writer write;
-    } forms[] = {{"results.json", moon_report_json}, {"index.html", html},          {"results.tap", moon_report_tap},
-                 {"junit.xml", moon_report_junit},   {"terminal.txt", terminal_plain}, {"closing.txt", closing}};
+    } forms[] = {{"results.json", moon_report_json}, {"index.html", html},
+                 {"results.tap", moon_report_tap},   {"junit.xml", moon_report_junit},
+                 {"terminal.txt", terminal_plain},   {"closing.txt", closing}};
     struct moon_error error;
     if (moon_io_make_folder(folder, &error) != 0)
         return moon_cli_fail(&error);

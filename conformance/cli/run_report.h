@@ -12,9 +12,9 @@ void moon_cli_remember(int argc, char *const argv[]);
 /* Starts a result: time, host, command. `target` as typed. Everything lives in `arena`. */
 void moon_cli_open_result(struct moon_result *result, struct moon_arena *arena, const char *target);
 
-/* Writes the reports: `format` (terminal, tap, junit, json) to standard output, and every form into `out_folder` unless it is NULL:
- * results.json, index.html, results.tap, junit.xml, terminal.txt, closing.txt. Returns the exit status of the run, or
- * MOON_EXIT_BAD after one line on stderr when a report could not be written. */
+/* Writes the reports: `format` (terminal, tap, junit, json) to standard output, and every form into `out_folder` unless
+ * it is NULL: results.json, index.html, results.tap, junit.xml, terminal.txt, closing.txt. Returns the exit status of
+ * the run, or MOON_EXIT_BAD after one line on stderr when a report could not be written. */
 int moon_cli_finish(struct moon_result *result, const char *format, const char *out_folder);
 
 /* Today in UTC, YYYY-MM-DD, in `arena`; NULL when memory refused. */

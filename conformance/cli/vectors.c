@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck vectors: judges a target by recorded vectors, or by cases drawn from a seed. */
-#include "conformance/drawn.h"
 #include "conformance/cli/run_report.h"
+#include "conformance/drawn.h"
 #include "conformance/judge.h"
 
 #include <string.h>
@@ -13,30 +13,78 @@ static int64_t limit, draw, seed = 1, case_timeout_ms = MOON_TARGET_CASE_TIMEOUT
 static struct moon_option_list suites;
 
 static const struct moon_option options[] = {
-    {.name = "target", .kind = MOON_OPTION_TEXT, .into = &target_spec, .value = "TARGET",
+    {.name = "target",
+     .kind = MOON_OPTION_TEXT,
+     .into = &target_spec,
+     .value = "TARGET",
      .help = "implementation under test: ref (the default) or cmd:COMMAND, a program that speaks the adapter protocol"},
-    {.name = "profile", .kind = MOON_OPTION_TEXT, .into = &profile_name, .value = "RELEASE",
+    {.name = "profile",
+     .kind = MOON_OPTION_TEXT,
+     .into = &profile_name,
+     .value = "RELEASE",
      .help = "only cases of this release, such as vllm-0.33; default: all"},
-    {.name = "only", .kind = MOON_OPTION_TEXT, .into = &only, .value = "GLOB",
+    {.name = "only",
+     .kind = MOON_OPTION_TEXT,
+     .into = &only,
+     .value = "GLOB",
      .help = "only cases whose id matches, such as 'hash.sha256.*'"},
-    {.name = "known", .kind = MOON_OPTION_TEXT, .into = &known_path, .value = "FILE",
-     .help = "cases that are known to fail; one that passes, or an entry that has expired or matches nothing, is an error"},
-    {.name = "out", .kind = MOON_OPTION_TEXT, .into = &out_folder, .value = "DIR",
+    {.name = "known",
+     .kind = MOON_OPTION_TEXT,
+     .into = &known_path,
+     .value = "FILE",
+     .help =
+         "cases that are known to fail; one that passes, or an entry that has expired or matches nothing, is an error"},
+    {.name = "out",
+     .kind = MOON_OPTION_TEXT,
+     .into = &out_folder,
+     .value = "DIR",
      .help = "write every form of the report there; with --draw also the cases that differed (default: build/drawn)"},
-    {.name = "format", .kind = MOON_OPTION_CHOICE, .into = &format, .value = "FORM", .choices = "terminal|tap|junit|json",
+    {.name = "format",
+     .kind = MOON_OPTION_CHOICE,
+     .into = &format,
+     .value = "FORM",
+     .choices = "terminal|tap|junit|json",
      .help = "form of the report on standard output; default: terminal"},
     {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "the same as --format json"},
-    {.name = "limit", .kind = MOON_OPTION_INTEGER, .into = &limit, .value = "N", .min = 0, .max = INT32_MAX,
+    {.name = "limit",
+     .kind = MOON_OPTION_INTEGER,
+     .into = &limit,
+     .value = "N",
+     .min = 0,
+     .max = INT32_MAX,
      .help = "stop after N cases; default: 0, all"},
-    {.name = "draw", .kind = MOON_OPTION_INTEGER, .into = &draw, .value = "N", .min = 1, .max = 100000000,
+    {.name = "draw",
+     .kind = MOON_OPTION_INTEGER,
+     .into = &draw,
+     .value = "N",
+     .min = 1,
+     .max = 100000000,
      .help = "instead of reading files, draw N cases a suite, and compare the target with the reference"},
-    {.name = "seed", .kind = MOON_OPTION_INTEGER, .into = &seed, .value = "N", .min = 0, .max = INT64_MAX,
+    {.name = "seed",
+     .kind = MOON_OPTION_INTEGER,
+     .into = &seed,
+     .value = "N",
+     .min = 0,
+     .max = INT64_MAX,
      .help = "seed of --draw; the same seed draws the same cases; default: 1"},
-    {.name = "suite", .kind = MOON_OPTION_LIST, .into = &suites, .value = "NAME",
+    {.name = "suite",
+     .kind = MOON_OPTION_LIST,
+     .into = &suites,
+     .value = "NAME",
      .help = "with --draw, only this suite; may be repeated; default: all that the target offers"},
-    {.name = "case-timeout-ms", .kind = MOON_OPTION_INTEGER, .into = &case_timeout_ms, .value = "MS", .min = 1, .max = 86400000,
+    {.name = "case-timeout-ms",
+     .kind = MOON_OPTION_INTEGER,
+     .into = &case_timeout_ms,
+     .value = "MS",
+     .min = 1,
+     .max = 86400000,
      .help = "how long one case may take; default: 30000"},
-    {.name = "window", .kind = MOON_OPTION_INTEGER, .into = &window, .value = "N", .min = 1, .max = MOON_TARGET_WINDOW_MAX,
+    {.name = "window",
+     .kind = MOON_OPTION_INTEGER,
+     .into = &window,
+     .value = "N",
+     .min = 1,
+     .max = MOON_TARGET_WINDOW_MAX,
      .help = "cases in flight to an adapter; default: 16"},
     {.name = NULL},
 };
@@ -45,14 +93,17 @@ const struct moon_command moon_command_vectors = {
     .name = "vectors",
     .operands = "FILE|DIR...",
     .summary = "judge an implementation by vectors recorded from releases",
-    .details =
-        "Reads vector files (JSON, plain or packed by zstd or gzip) and folders of them, asks the target each case, and compares "
-        "its answer with what the release answered.\n\n"
-        "With --draw no files are read: N cases a suite are drawn from --seed for --profile, answered by the reference and "
-        "by the target. A difference is shrunk to a small case and kept as a vector file, with the target's answer as what is "
-        "expected.\n\n"
-        "Exit status: 0 all passed, possibly with skips; 1 a case failed; 2 usage or bad input; 3 unknown or incomplete; 77 "
-        "everything was skipped.",
+    .details = "Reads vector files (JSON, plain or packed by zstd or gzip) and folders of them, asks the target each "
+               "case, and compares "
+               "its answer with what the release answered.\n\n"
+               "With --draw no files are read: N cases a suite are drawn from --seed for --profile, answered by the "
+               "reference and "
+               "by the target. A difference is shrunk to a small case and kept as a vector file, with the target's "
+               "answer as what is "
+               "expected.\n\n"
+               "Exit status: 0 all passed, possibly with skips; 1 a case failed; 2 usage or bad input; 3 unknown or "
+               "incomplete; 77 "
+               "everything was skipped.",
     .options = options,
     .operands_min = 0,
     .operands_max = -1,

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int moon_draw(struct moon_arena *arena, const struct moon_suite *suite, const struct moon_profile *profile, uint64_t seed,
-              uint64_t index, struct moon_json **given) {
+int moon_draw(struct moon_arena *arena, const struct moon_suite *suite, const struct moon_profile *profile,
+              uint64_t seed, uint64_t index, struct moon_json **given) {
     struct moon_random root;
     char name[128];
     moon_random_seed(&root, seed);
@@ -37,8 +37,9 @@ struct moon_json *moon_draw_file(struct moon_arena *arena, const struct moon_sui
     return file;
 }
 
-void moon_draw_keep(struct moon_arena *arena, struct moon_json *file, const char *id, const struct moon_profile *profile,
-                    const struct moon_json *given, const struct moon_json *expect, const char *comment) {
+void moon_draw_keep(struct moon_arena *arena, struct moon_json *file, const char *id,
+                    const struct moon_profile *profile, const struct moon_json *given, const struct moon_json *expect,
+                    const char *comment) {
     struct moon_json *one = moon_json_object(arena);
     moon_json_set(arena, one, "id", moon_json_string(arena, id));
     moon_json_set(arena, one, "profile", moon_json_string(arena, profile->name));

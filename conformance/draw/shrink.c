@@ -2,14 +2,15 @@
 /* Makes a JSON value smaller, step by step, while some property of it holds. */
 #include "conformance/draw/shrink.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* A change of one node, which is counted in document order from 0 (the root). */
 struct edit {
     size_t node;
     enum { EDIT_CUT, EDIT_STRING, EDIT_INTEGER, EDIT_FALSE } what;
-    size_t from, to;  /* EDIT_CUT: children that go; EDIT_STRING: bytes [0, to) stay */
-    int64_t integer;  /* EDIT_INTEGER */
+    size_t from, to; /* EDIT_CUT: children that go; EDIT_STRING: bytes [0, to) stay */
+    int64_t integer; /* EDIT_INTEGER */
 };
 
 static struct moon_json *copy_node(struct moon_arena *arena, const struct moon_json *node, const struct edit *edit) {
@@ -26,74 +27,69 @@ static struct moon_json *copy_node(struct moon_arena *arena, const struct moon_j
     return moon_json_clone(arena, node);
 }
 
-static void attach(struct moon_arena *arena, struct moon_json *parent, const struct moon_json *node, struct moon_json *copy) {
+static void attach(struct moon_arena *arena, struct moon_json *parent, const struct moon_json *node,
+                   struct moon_json *copy) {
     if (node->name)
         moon_json_set(arena, parent, node->name, copy);
     else
         moon_json_push(parent, copy);
 }
 
+/* A walk through a subtree in document order. */
+struct walk {
+    const struct moon_json *root, *at;
+    size_t depth; /* of `at` below root */
+};
+
+/* Goes to the next node, or past the children of this one. False at the end. */
+static bool step(struct walk *walk, bool enter) {
+    if (enter && walk->at->first) {
+        walk->at = walk->at->first;
+        walk->depth++;
+        return true;
+    }
+    while (walk->at != walk->root && !walk->at->next) {
+        walk->at = walk->at->parent;
+        walk->depth--;
+    }
+    if (walk->at == walk->root)
+        return false;
+    walk->at = walk->at->next;
+    return true;
+}
+
 /* Number of nodes in the subtree of `node`. */
 static size_t count_nodes(const struct moon_json *node) {
+    struct walk walk = {node, node, 0};
     size_t count = 1;
-    const struct moon_json *at = node;
-    for (;;) {
-        if (at->first) {
-            at = at->first;
-        } else {
-            while (at != node && !at->next)
-                at = at->parent;
-            if (at == node)
-                return count;
-            at = at->next;
-        }
+    while (step(&walk, true))
         count++;
-    }
+    return count;
 }
 
 /* A copy of the whole value with one edit. */
 static struct moon_json *rebuild(struct moon_arena *arena, const struct moon_json *root, const struct edit *edit) {
-    struct moon_json *parents[MOON_JSON_DEPTH_MAX + 1];
-    const struct moon_json *at = root;
-    size_t depth = 0, number = 0;
-    struct moon_json *copy = copy_node(arena, root, edit->node == 0 ? edit : NULL);
-    struct moon_json *result = copy;
-    bool cutting = edit->node == 0 && edit->what == EDIT_CUT;
-    const struct moon_json *cut_parent = cutting ? root : NULL;
-    for (;;) {
-        if (at->first && depth < MOON_JSON_DEPTH_MAX) {
-            parents[depth++] = copy;
-            at = at->first;
-        } else {
-            while (at != root && !at->next) {
-                at = at->parent;
-                depth--;
-            }
-            if (at == root)
-                return result;
-            at = at->next;
-        }
-        while (at->parent == cut_parent && at->index >= edit->from && at->index < edit->to) {
-            number += count_nodes(at);
-            if (!at->next)
-                break;
-            at = at->next;
-        }
-        if (at->parent == cut_parent && at->index >= edit->from && at->index < edit->to) { /* the cut reaches the last child */
-            while (at != root && !at->next) {
-                at = at->parent;
-                depth--;
-            }
-            if (at == root)
-                return result;
-            at = at->next;
-        }
+    struct moon_json *copies[MOON_JSON_DEPTH_MAX + 1]; /* of the nodes on the way to the walk's place */
+    struct walk walk = {root, root, 0};
+    const struct moon_json *cut_parent = edit->node == 0 && edit->what == EDIT_CUT ? root : NULL;
+    size_t number = 0;
+    copies[0] = copy_node(arena, root, edit->node == 0 ? edit : NULL);
+    for (bool more = step(&walk, true); more;) {
+        const struct moon_json *at = walk.at;
         number++;
-        copy = copy_node(arena, at, number == edit->node ? edit : NULL);
+        if (at->parent == cut_parent && at->index >= edit->from && at->index < edit->to) {
+            number += count_nodes(at) - 1;
+            more = step(&walk, false);
+            continue;
+        }
+        assert(walk.depth <= MOON_JSON_DEPTH_MAX);
+        copies[walk.depth] = copy_node(arena, at, number == edit->node ? edit : NULL);
+        attach(arena, copies[walk.depth - 1], at, copies[walk.depth]);
         if (number == edit->node && edit->what == EDIT_CUT)
             cut_parent = at;
-        attach(arena, parents[depth - 1], at, copy);
+        more = step(&walk, true);
     }
+    return copies[0];
 }
 
 /* The search: two arenas take turns, one holds the best value, the other the candidate. */
@@ -126,19 +122,11 @@ static bool try_edit(struct search *search, const struct edit *edit) {
 
 /* The node with this number in the best value, or NULL past the last. */
 static const struct moon_json *node_at(const struct search *search, size_t number) {
-    const struct moon_json *at = search->best;
-    for (size_t i = 0; i < number; i++) {
-        if (at->first) {
-            at = at->first;
-        } else {
-            while (at->parent && !at->next)
-                at = at->parent;
-            if (!at->next)
-                return NULL;
-            at = at->next;
-        }
-    }
-    return at;
+    struct walk walk = {search->best, search->best, 0};
+    for (size_t i = 0; i < number; i++)
+        if (!step(&walk, true))
+            return NULL;
+    return walk.at;
 }
 
 /* Removes runs of children: long ones first. */
@@ -208,8 +196,8 @@ static bool shrink_node(struct search *search, size_t number) {
     }
 }
 
-struct moon_json *moon_shrink(struct moon_arena *arena, const struct moon_json *value, moon_shrink_check still, void *context,
-                              unsigned tries) {
+struct moon_json *moon_shrink(struct moon_arena *arena, const struct moon_json *value, moon_shrink_check still,
+                              void *context, unsigned tries) {
     struct search search = {.still = still, .context = context, .tries = tries};
     moon_arena_open(&search.arenas[0], arena->memory);
     moon_arena_open(&search.arenas[1], arena->memory);

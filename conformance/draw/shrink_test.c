@@ -57,7 +57,8 @@ static bool text_has_umlaut(void *context, const struct moon_json *value) {
     return moon_json_is(text, MOON_JSON_STRING) && strstr(text->bytes, "\xc3\xa4");
 }
 static bool deep_is_true(void *context, const struct moon_json *value) {
-    const struct moon_json *deep = moon_json_member(moon_json_member(moon_json_at(moon_json_member(value, "a"), 0), "b"), "c");
+    const struct moon_json *deep =
+        moon_json_member(moon_json_member(moon_json_at(moon_json_member(value, "a"), 0), "b"), "c");
     (void)context;
     return moon_json_is(deep, MOON_JSON_BOOL) && deep->boolean;
 }
@@ -84,14 +85,16 @@ static void a_long_list_shrinks_to_the_elements_that_matter(void) {
 }
 
 static void strings_shrink_by_whole_characters(void) {
-    MOON_CHECK_TEXT(write(moon_shrink(&arena, parse("{\"text\":\"xx\xc3\xa4yy\xc3\xa4z\"}"), text_has_umlaut, NULL, 1000)),
-                    "{\"text\":\"xx\xc3\xa4\"}");
+    MOON_CHECK_TEXT(
+        write(moon_shrink(&arena, parse("{\"text\":\"xx\xc3\xa4yy\xc3\xa4z\"}"), text_has_umlaut, NULL, 1000)),
+        "{\"text\":\"xx\xc3\xa4\"}");
 }
 
 static void what_lies_deep_is_kept_with_its_way(void) {
-    MOON_CHECK_TEXT(write(moon_shrink(&arena, parse("{\"z\":1,\"a\":[{\"q\":[1,[2,[3]]],\"b\":{\"y\":0,\"c\":true,\"x\":0}},5,6]}"),
-                                      deep_is_true, NULL, 1000)),
-                    "{\"a\":[{\"b\":{\"c\":true}}]}");
+    MOON_CHECK_TEXT(
+        write(moon_shrink(&arena, parse("{\"z\":1,\"a\":[{\"q\":[1,[2,[3]]],\"b\":{\"y\":0,\"c\":true,\"x\":0}},5,6]}"),
+                          deep_is_true, NULL, 1000)),
+        "{\"a\":[{\"b\":{\"c\":true}}]}");
 }
 
 static void the_number_of_tries_is_a_limit(void) {
@@ -139,9 +142,11 @@ static void a_kept_case_has_the_form_of_a_vector(void) {
     struct moon_json *file = moon_draw_file(&arena, &moon_suite_keys, "vllm", "0.30.0");
     const char *id = moon_draw_id(&arena, &moon_suite_keys, profile, 7, 12);
     moon_draw_keep(&arena, file, id, profile, parse("{\"op\":\"pool_key\"}"), parse("{\"key\":\"k\"}"), "c");
-    MOON_CHECK_TEXT(write(file), "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"keys\",\"source\":[{\"package\":\"vllm\",\"version\":"
-                                 "\"0.30.0\"}],\"cases\":[{\"id\":\"keys.drawn.v30s7.0012\",\"profile\":\"vllm-0.30\",\"given\":{\"op\":"
-                                 "\"pool_key\"},\"expect\":{\"key\":\"k\"},\"comment\":\"c\"}]}");
+    MOON_CHECK_TEXT(
+        write(file),
+        "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"keys\",\"source\":[{\"package\":\"vllm\",\"version\":"
+        "\"0.30.0\"}],\"cases\":[{\"id\":\"keys.drawn.v30s7.0012\",\"profile\":\"vllm-0.30\",\"given\":{\"op\":"
+        "\"pool_key\"},\"expect\":{\"key\":\"k\"},\"comment\":\"c\"}]}");
     MOON_CHECK_TEXT(moon_draw_kind(&arena, &moon_suite_keys, profile, 7), "keys.drawn.v30s7");
 }
 

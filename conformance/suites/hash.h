@@ -30,7 +30,7 @@ struct moon_hash_case {
 };
 
 /* Reads `given`. Returns 0; MOON_ERR_SCHEMA, MOON_ERR_RANGE or MOON_ERR_UNSUPPORTED with the place; MOON_ERR_MEMORY;
- * MOON_ERR_REFUSED for what the release itself would raise (HASH-002, HASH-072). */
+ * MOON_ERR_REFUSED for what the release itself would raise (HASH-002, HASH-072, HASH-073). */
 int moon_hash_case_read(const struct moon_suite_world *world, struct moon_arena *arena,
                         const struct moon_profile *profile, const char *source, const struct moon_json *given,
                         struct moon_hash_case *out, struct moon_error *error);

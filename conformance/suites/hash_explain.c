@@ -147,7 +147,7 @@ int moon_hash_explain(const struct moon_suite_world *world, struct moon_arena *a
                       struct moon_text *out, struct moon_error *error) {
     struct moon_hash_case one;
     struct moon_hash_result result;
-    struct moon_error why;
+    struct moon_error why = {.status = MOON_OK};
     int status = moon_hash_case_read(world, arena, profile, source, given, &one, &why);
     if (status == 0) {
         status = moon_hash_case_compute(world, arena, profile, &one, &result, &why);

@@ -260,6 +260,8 @@ static int read_lora(const struct reading *reading, struct strings *strings) {
     if (status == 0 && (!strings->lora_name || !strings->lora_path))
         return moon_json_fail(reading->error, MOON_ERR_SCHEMA, reading->source, lora,
                               "needs both \"name\" and \"path\" as strings");
+    if (status == 0 && strings->lora_path->length == 0)
+        return moon_refuse(reading->error, "AssertionError", "lora_path cannot be empty"); /* HASH-073 */
     return status;
 }
 
@@ -350,8 +352,14 @@ static int read_embeds(const struct reading *reading, struct moon_identity *iden
     return decode_rows(reading, data, embeds);
 }
 
+/* A string that may turn out to be the same object as another one. */
+struct candidate {
+    struct moon_string *string;
+};
+
 static int compare_strings(const void *a, const void *b) {
-    const struct moon_string *left = *(struct moon_string *const *)a, *right = *(struct moon_string *const *)b;
+    const struct moon_string *left = ((const struct candidate *)a)->string,
+                             *right = ((const struct candidate *)b)->string;
     size_t shorter = left->length < right->length ? left->length : right->length;
     int order = shorter > 0 ? memcmp(left->bytes, right->bytes, shorter) : 0;
     return order ? order : (left->length > right->length) - (left->length < right->length);
@@ -360,21 +368,21 @@ static int compare_strings(const void *a, const void *b) {
 /* share_equal_strings: equal strings become one object. (HASH-024) */
 static int share_strings(const struct reading *reading, const struct strings *strings) {
     struct moon_string *const single[] = {strings->lora_name, strings->lora_path, strings->cache_salt};
-    struct moon_string **all = moon_arena_array(reading->arena, strings->item_count + 3, sizeof *all);
+    struct candidate *all = moon_arena_array(reading->arena, strings->item_count + 3, sizeof *all);
     uint32_t number = MOON_IDENTITY_TAGS_END;
     size_t count = 0;
     if (!all)
         return no_memory(reading);
     for (size_t i = 0; i < 3; i++)
         if (single[i])
-            all[count++] = single[i];
+            all[count++].string = single[i];
     for (size_t i = 0; i < strings->item_count; i++)
-        all[count++] = &strings->items[i].identifier;
+        all[count++].string = &strings->items[i].identifier;
     qsort(all, count, sizeof *all, compare_strings);
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && compare_strings(&all[i - 1], &all[i]) != 0)
             number++;
-        all[i]->identity = number;
+        all[i].string->identity = number;
     }
     return 0;
 }

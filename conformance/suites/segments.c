@@ -255,7 +255,7 @@ static int explain(const struct moon_suite_world *world, struct moon_arena *aren
         return MOON_OK;
     }
     if (!status)
-        moon_text_format(out, "%zu segments a chunk, %s\n", call.segments.per_chunk, rule_text(&call));
+        moon_text_format(out, "segments a chunk: %zu; %s\n", call.segments.per_chunk, rule_text(&call));
     for (size_t i = 0; !status && i < call.one.ask_count; i++)
         status = explain_request(&call, i, out);
     if (status && error)

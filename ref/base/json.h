@@ -104,7 +104,8 @@ int moon_json_get(const char *source, const struct moon_json *object, const char
 
 /* Building. Every function returns NULL when memory refused, and passes a NULL child or parent through as NULL, so a
  * whole answer is built without checks. A lost child is remembered: its ancestors are marked, and
- * moon_json_broken(root) tells. Strings are copied. */
+ * moon_json_broken(root) tells. Strings are copied; a NULL string
+ * (refused memory of its maker) gives NULL. */
 struct moon_json *moon_json_null(struct moon_arena *arena);
 struct moon_json *moon_json_bool(struct moon_arena *arena, bool value);
 struct moon_json *moon_json_int(struct moon_arena *arena, int64_t value);

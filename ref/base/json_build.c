@@ -148,7 +148,7 @@ struct moon_json *moon_json_real(struct moon_arena *arena, double value) {
 }
 
 struct moon_json *moon_json_string(struct moon_arena *arena, const char *string) {
-    return moon_json_bytes(arena, string, strlen(string));
+    return string ? moon_json_bytes(arena, string, strlen(string)) : NULL;
 }
 
 struct moon_json *moon_json_bytes(struct moon_arena *arena, const char *bytes, size_t length) {

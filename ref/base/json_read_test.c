@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 struct reading {
     struct moon_arena arena;
@@ -391,21 +390,17 @@ static void write_members(struct moon_text *text, int pattern, int count) {
     moon_text_char(text, '}');
 }
 
-static void objects_with_many_members_are_read_in_linear_time(void) {
+/* A quadratic reader would need minutes here, and run into the time limit of the unit slice. */
+static void objects_with_many_members_are_read(void) {
     static const int counts[] = {200000, 200000, 4000};
     for (int pattern = 0; pattern < 3; pattern++) {
         struct moon_text text;
         moon_text_open(&text, moon_memory_heap());
         write_members(&text, pattern, counts[pattern]);
-        clock_t before = clock();
         struct reading reading = read_bytes(MOON_JSON_STRICT, text.data, text.length);
-        double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
         MOON_CHECK_INT(reading.rc, 0);
         CU_ASSERT_PTR_NOT_NULL_FATAL(reading.root);
         MOON_CHECK_INT(reading.root->count, counts[pattern]);
-        if (seconds > 20) /* a quadratic reader takes minutes; this one a tenth of a second */
-            fprintf(stderr, "pattern %d took %.1f s\n", pattern, seconds);
-        CU_ASSERT(seconds <= 20);
         size_t found = 0;
         for (const struct moon_json *member = reading.root->first; member; member = member->next)
             found += moon_json_member(reading.root, member->name) == member;
@@ -528,7 +523,7 @@ int main(int argc, char *argv[]) {
         {"depth is limited to 128 levels", depth_is_limited_to_128_levels},
         {"size is limited to 256 MiB", size_is_limited_to_256_mebibytes},
         {"Python's integers have at most 4300 digits", python_integers_have_at_most_4300_digits},
-        {"objects with many members are read in linear time", objects_with_many_members_are_read_in_linear_time},
+        {"objects with many members are read in linear time", objects_with_many_members_are_read},
         {"refused memory is told and nothing leaks", refused_memory_is_told_and_nothing_leaks},
         {"the locale does not matter", the_locale_does_not_matter},
         {0},

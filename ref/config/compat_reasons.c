@@ -272,23 +272,25 @@ static void find_names(struct pair *pair) {
                   "run 0.22 or later on both sides");
 }
 
-/* A reader whose chunk is wider than its hash block meets only keys of the same style. */
+/* True if no chunk of a group can have one key on both sides: the side that joins hashes has several in a chunk. */
+static bool styles_part(const struct moon_compat_engine *a, const struct moon_compat_engine *b, size_t group) {
+    bool joined = a->profile->chunk_hash == MOON_CHUNK_HASH_JOINED;
+    const struct moon_compat_engine *joins = joined ? a : b;
+    return joined != (b->profile->chunk_hash == MOON_CHUNK_HASH_JOINED) &&
+           joins->groups[group].block_tokens > joins->model.hash_block_tokens;
+}
+
 static void find_chunk_hash(struct pair *pair) {
-    for (int way = 0; way < 2 && pair->same_blocks; way++) {
-        const struct pair_direction *direction = &pair->directions[way];
-        const struct moon_compat_engine *reader = direction->reader, *writer = direction->writer;
-        bool wide = false;
-        for (size_t i = 0; i < reader->model.group_count && i < writer->model.group_count; i++)
-            wide |= reader->groups[i].block_tokens > reader->model.hash_block_tokens;
-        if (!wide || (reader->profile->chunk_hash == MOON_CHUNK_HASH_JOINED) ==
-                         (writer->profile->chunk_hash == MOON_CHUNK_HASH_JOINED))
-            continue;
-        pair_find(
-            pair, MOON_COMPAT_BLOCKS, MOON_COMPAT_CHUNK_HASH, direction->bit,
-            "blocks wider than the hash block are keyed by all their hashes joined in 0.22 and 0.23, by the last one "
-            "from 0.24 on",
-            "run 0.24 or later on both sides");
-    }
+    const struct moon_compat_engine *a = &pair->engines[0], *b = &pair->engines[1];
+    for (size_t i = 0; pair->same_blocks && i < a->model.group_count && i < b->model.group_count; i++)
+        if (styles_part(a, b, i)) {
+            pair_find(
+                pair, MOON_COMPAT_BLOCKS, MOON_COMPAT_CHUNK_HASH, BOTH,
+                "blocks wider than the hash block are keyed by all their hashes joined in 0.22 and 0.23, by the last "
+                "one from 0.24 on",
+                "run 0.24 or later on both sides");
+            return;
+        }
 }
 
 /* ---- namespaces ---- */

@@ -606,7 +606,6 @@ static void verdicts_agree_with_the_real_keys_of_drawn_pairs(void) {
         for (int side = 0; side < 2; side++)
             moon_text_close(&texts[side]);
     }
-    fprintf(stderr, "V %zu %zu %zu %zu\n", verdicts[0], verdicts[1], verdicts[2], verdicts[3]);
     for (int verdict = 0; verdict < 4; verdict++) /* the draw covers all answers */
         CU_ASSERT(verdicts[verdict] > 100);
 }

@@ -14,8 +14,7 @@ enum { SHOWN_BYTES_MAX = 80 };
 /* ---- findings ---- */
 
 /* Messages quote what users wrote: blanks for control characters, and no half character where the buffer ended. */
-static void one_line(char *text, size_t capacity)
-{
+static void one_line(char *text, size_t capacity) {
     size_t length = strlen(text);
     if (length + 1 == capacity) {
         while (length > 0 && ((uint8_t)text[length - 1] & 0xC0) == 0x80)

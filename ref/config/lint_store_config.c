@@ -237,8 +237,7 @@ static void check_offload(struct lint *lint, const struct moon_profile *profile,
                   moon_python_truth(value) ? "true" : "false");
 }
 
-static bool valid_tenant(const char *name, size_t length)
-{
+static bool valid_tenant(const char *name, size_t length) {
     for (size_t i = 0; i < length; i++)
         if ((uint8_t)name[i] < ' ' || name[i] == 0x7F)
             return false;

@@ -346,7 +346,7 @@ int moon_python_size(struct moon_arena *arena, const struct moon_json *value, st
     if (value->type != MOON_JSON_STRING)
         return moon_raise(arena, raised, "TypeError", "Unsupported type for size: <class '%s'>",
                           moon_python_type(value));
-    struct moon_size_text size;
+    struct moon_size_text size = {0, false, false};
     int status = moon_python_size_text(arena, value->bytes, value->length, &size, raised);
     return status ? status : moon_python_trunc(arena, size.bytes, out, raised);
 }

@@ -89,6 +89,7 @@ static void digits_and_blanks_of_all_scripts_count(void) {
     MOON_CHECK_TEXT(size_of("\"4\\u2003\\u0085gb\""), "4294967296");
     MOON_CHECK_TEXT(size_of("\"\\u3000\\u001c4\\u001f\""), "4");
     MOON_CHECK_TEXT(size_of("\"4\\u001fgb\""), "ValueError: Invalid format: '4\x1Fgb'");
+    MOON_CHECK_TEXT(size_of("\"4\\u001cgb\""), "ValueError: Invalid format: '4\x1Cgb'");
     MOON_CHECK_TEXT(size_of("\"\\u200b4\""), "ValueError: Invalid format: '\xE2\x80\x8B"
                                              "4'");
     MOON_CHECK_TEXT(size_of("\"\\u00b2\""), "ValueError: Invalid format: '\xC2\xB2'");

@@ -82,6 +82,14 @@ static void errors_come_in_the_order_of_the_release(void) {
                     "ValueError: embedded mode requires global_segment_size > 0");
 }
 
+static void a_negative_segment_is_loaded_in_embedded_mode_only(void) {
+    CU_ASSERT_PTR_NOT_NULL(strstr(load("vllm-0.33", "{\"global_segment_size\":-5}"), "\"global_segment_size\":-5"));
+    MOON_CHECK_TEXT(load("vllm-0.33", "{\"mode\":\"standalone-store\",\"global_segment_size\":-5}"),
+                    "ValueError: standalone-store mode requires global_segment_size == 0");
+    CU_ASSERT_PTR_NOT_NULL(strstr(load("vllm-0.33", "{\"mode\":\"standalone-store\",\"global_segment_size\":\"0GB\"}"),
+                                  "standalone-store"));
+}
+
 static void values_in_messages_are_written_as_python_writes_them(void) {
     MOON_CHECK_TEXT(load("vllm-0.33", "{\"mode\":[null,\"a'b\",{\"k\":1e16}]}"),
                     "ValueError: unknown Mooncake mode: [None, \"a'b\", {'k': 1e+16}]");
@@ -93,6 +101,7 @@ static void tenants_are_stripped_and_blank_means_default(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(load("vllm-0.28", "{\"tenant_id\":\"\\u3000 a b\\n\"}"), "\"tenant_id\":\"a b\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(load("vllm-0.28", "{\"tenant_id\":\" \\t\"}"), "\"tenant_id\":\"default\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(load("vllm-0.28", "{\"tenant_id\":null}"), "\"tenant_id\":\"default\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(load("vllm-0.28", "{\"tenant_id\":\"a\"}"), "\"tenant_id\":\"a\""));
 }
 
 static void offload_is_the_truth_of_its_value(void) {
@@ -165,8 +174,7 @@ static void members_are_known_by_release(void) {
 
 static void every_refused_allocation_is_reported_and_nothing_leaks(void) {
     static const char *const files[] = {
-        "{\"global_segment_size\":\"1GB\",\"local_buffer_size\":1.5,\"tenant_id\":\"a\",\"protocol\":[1,2],\"mode\":"
-        "\"embedded\"}",
+        "{\"global_segment_size\":\"1GB\",\"local_buffer_size\":1.5,\"tenant_id\":\"a\",\"protocol\":[1,2]}",
         "{}",
         "{\"mode\":[1,\"x\"]}",
         "{\"tenant_id\":[1,\"x\"]}",
@@ -204,6 +212,7 @@ int main(int argc, char *argv[]) {
         {"connection members are passed through and large integers become text",
          connection_members_are_passed_through_and_large_integers_become_text},
         {"errors come in the order of the release", errors_come_in_the_order_of_the_release},
+        {"a negative segment is loaded in embedded mode only", a_negative_segment_is_loaded_in_embedded_mode_only},
         {"values in messages are written as Python writes them", values_in_messages_are_written_as_python_writes_them},
         {"tenants are stripped and blank means default", tenants_are_stripped_and_blank_means_default},
         {"offload is the truth of its value", offload_is_the_truth_of_its_value},

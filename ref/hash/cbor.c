@@ -38,7 +38,7 @@ void moon_cbor_int(struct moon_sink sink, int64_t value) {
 }
 
 void moon_cbor_big(struct moon_sink sink, const struct moon_bigint *value) {
-    uint8_t bytes[sizeof value->magnitude]; /* big endian; of -1 - n for a negative n */
+    uint8_t bytes[sizeof value->magnitude] = {0}; /* big endian; of -1 - n for a negative n */
     size_t length = value->magnitude_bytes;
     unsigned borrow = value->negative ? 1 : 0;
     for (size_t i = 0; i < length; i++) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 enum { TOKENS = 4000, CHAINS = 23 };
+#define MEMORY ((size_t)CHAINS * TOKENS * 32)
 
 static int64_t tokens[TOKENS];
 static const uint8_t none_hash[32] = {0x11, 0x22};
@@ -118,13 +119,9 @@ static void lora(void) {
                               .block = 1,
                               .identity = {.lora_name = &name, .lora_path = &path},
                               .appends = {1, 1}};
-    check_preimages(&request, "834211228101"
-                              "81616e\n835820P8102"
-                              "81616e");
+    check_preimages(&request, "83421122810181616e\n835820P810281616e");
     request.release = "0.31";
-    check_preimages(&request, "834211228101"
-                              "8183646c6f7261616e6170\n835820P8102"
-                              "8183646c6f7261616e6170");
+    check_preimages(&request, "8342112281018183646c6f7261616e6170\n835820P81028183646c6f7261616e6170");
 }
 
 static void salt(void) {
@@ -134,11 +131,9 @@ static void salt(void) {
                               .block = 1,
                               .identity = {.cache_salt = &value},
                               .appends = {2}};
-    check_preimages(&request, "834211228101"
-                              "816173\n835820P8102f6");
+    check_preimages(&request, "834211228101816173\n835820P8102f6");
     request.release = "0.33";
-    check_preimages(&request, "834211228101"
-                              "81826a63616368655f73616c746173\n835820P8102f6");
+    check_preimages(&request, "83421122810181826a63616368655f73616c746173\n835820P8102f6");
     value = string("");
     check_preimages(&request, "834211228101f6\n835820P8102f6");
 }
@@ -152,15 +147,12 @@ static void items(void) {
                               .block = 2,
                               .identity = {.mm = three_items, .mm_count = 3},
                               .appends = {8}};
-    check_preimages(&request, "83421122820102"
-                              "8182616101\n835820P820304"
-                              "8182616200\n835820P820506"
-                              "82826162218261630"
-                              "1\n835820P820708f6");
+    check_preimages(
+        &request,
+        "834211228201028182616101\n835820P8203048182616200\n835820P820506828261622182616301\n835820P820708f6");
     request.release = "0.31";
     request.appends[0] = 2;
-    check_preimages(&request, "83421122820102"
-                              "8183626d6d616101");
+    check_preimages(&request, "834211228201028183626d6d616101");
 }
 
 /* The whole prompt before, the rest afterwards: block 2 holds b and c, and b is forgotten up to 0.30. */
@@ -170,15 +162,11 @@ static void resumed_items(void) {
                               .block = 2,
                               .identity = {.mm = three_items, .mm_count = 3},
                               .appends = {5, 1, 2}};
-    check_preimages(&request, "83421122820102"
-                              "8182616101\n835820P820304"
-                              "8182616200\n835820P820506"
-                              "8182616301\n835820P820708f6");
+    check_preimages(&request,
+                    "834211228201028182616101\n835820P8203048182616200\n835820P8205068182616301\n835820P820708f6");
     request.release = "0.31";
-    check_preimages(&request, "83421122820102"
-                              "8183626d6d616101\n835820P820304"
-                              "8183626d6d616200\n835820P820506"
-                              "8283626d6d61622183626d6d616301\n835820P820708f6");
+    check_preimages(&request, "834211228201028183626d6d616101\n835820P8203048183626d6d616200\n835820P8205068283626d6d61"
+                              "622183626d6d616301\n835820P820708f6");
 }
 
 /* Overlapping and empty items: what the releases do with input that they do not expect. */
@@ -190,13 +178,9 @@ static void odd_items(void) {
                               .block = 2,
                               .identity = {.mm = nested, .mm_count = 3},
                               .appends = {4}};
-    check_preimages(&request, "83421122820102"
-                              "8182616100\n835820P820304"
-                              "82826161218261630"
-                              "1");
+    check_preimages(&request, "834211228201028182616100\n835820P820304828261612182616301");
     request.identity = (struct moon_identity){.mm = empty, .mm_count = 1};
-    check_preimages(&request, "83421122820102"
-                              "8182616101\n835820P820304f6");
+    check_preimages(&request, "834211228201028182616101\n835820P820304f6");
 }
 
 static void embeddings(void) {
@@ -204,15 +188,13 @@ static void embeddings(void) {
     const struct moon_embeds embeds = {rows, 1, 3};
     struct request request = {
         .release = "0.30", .algorithm = MOON_SHA256_CBOR, .block = 3, .identity = {.embeds = &embeds}, .appends = {6}};
-    check_preimages(&request, "8342112283010203"
-                              "815820ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-                              "\n835820P83040506"
-                              "815820e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    check_preimages(&request,
+                    "8342112283010203815820ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+                    "\n835820P83040506815820e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     request.release = "0.33";
     request.appends[0] = 3;
-    check_preimages(&request, "8342112283010203"
-                              "81826d70726f6d70745f656d6265647"
-                              "35820ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    check_preimages(&request, "834211228301020381826d70726f6d70745f656d626564735820ba7816bf8f01cfea414140de5dae2223b003"
+                              "61a396177a9cb410ff61f20015ad");
 }
 
 static void order(void) {
@@ -224,9 +206,9 @@ static void order(void) {
                               .block = 2,
                               .identity = {&name, &path, &salt_value, three_items, 1, &embeds},
                               .appends = {2}};
-    check_preimages(&request, "83421122820102"
-                              "84616e82616101"
-                              "61735820e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    check_preimages(
+        &request,
+        "8342112282010284616e8261610161735820e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 /* Pickle of two images: the second tag is a reference. */
@@ -236,13 +218,8 @@ static void tags_are_one_object(void) {
                               .block = 6,
                               .identity = {.mm = three_items, .mm_count = 2},
                               .appends = {6}};
-    check_preimages(&request, "80059530000000000000"
-                              "00430211229428"
-                              "4b014b024b034b044b054b06"
-                              "7494"
-                              "8c026d6d948c0161944b018794"
-                              "68028c0162944b028794"
-                              "869487942e");
+    check_preimages(&request, "80059530000000000000004302112294284b014b024b034b044b054b0674948c026d6d948c0161944b018794"
+                              "68028c0162944b028794869487942e");
 }
 
 static void look_ahead(void) {
@@ -252,18 +229,14 @@ static void look_ahead(void) {
                               .ahead = 1,
                               .identity = {.mm = three_items, .mm_count = 3},
                               .appends = {2, 2, 3}};
-    check_preimages(&request, "83421122820102"
-                              "828283626d6d61610183626d6d61620203\n"
-                              "835820P820304"
-                              "828183626d6d61620005\n"
-                              "835820P820506"
-                              "828283626d6d61622183626d6d61630107");
+    check_preimages(&request, "83421122820102828283626d6d61610183626d6d61620203\n"
+                              "835820P820304828183626d6d61620005\n"
+                              "835820P820506828283626d6d61622183626d6d61630107");
     request.ahead = 3;
     request.identity.mm_count = 0;
     request.appends[0] = 5;
     request.appends[1] = 0;
-    check_preimages(&request, "83421122820102"
-                              "84f6030405");
+    check_preimages(&request, "8342112282010284f6030405");
 }
 
 static void masks(void) {
@@ -340,8 +313,8 @@ static void batch_equals_single(void) {
     struct work *work = calloc(1, sizeof *work);
     struct moon_random random;
     moon_random_seed(&random, 5);
-    work->alone = calloc(CHAINS * TOKENS, 32);
-    work->together = calloc(CHAINS * TOKENS, 32);
+    work->alone = calloc(MEMORY, 1);
+    work->together = calloc(MEMORY, 1);
     for (size_t run_number = 0; run_number < 4 * 4 * 7; run_number++) {
         moon_hasher_open(&hasher, (enum moon_hash_algorithm)(run_number % 4), moon_memory_heap());
         hasher.cpu.sha = hasher.cpu.sha && run_number / 4 % 2 == 0;
@@ -355,9 +328,9 @@ static void batch_equals_single(void) {
         open_chains(work, &hasher, blocks[run_number / 16], &identity);
         hash_together(work, run_number / 8 % 2 == 0);
         close_chains(work);
-        CU_ASSERT(memcmp(work->alone, work->together, CHAINS * TOKENS * 32) == 0);
-        memset(work->alone, 0, CHAINS * TOKENS * 32);
-        memset(work->together, 0, CHAINS * TOKENS * 32);
+        CU_ASSERT(memcmp(work->alone, work->together, MEMORY) == 0);
+        memset(work->alone, 0, MEMORY);
+        memset(work->together, 0, MEMORY);
         moon_hasher_close(&hasher);
     }
     free(work->alone);
@@ -425,42 +398,49 @@ static void memory_refused(void) {
     }
 }
 
-/* In a batch, a failure of one job ends all: in the first message, in a later one, and with the CPU's instructions or
- * without. */
-static void batch_fails(void) {
+/* Three chains of 20 blocks and one token; block `odd_block` of chain `odd_chain` needs the general writer. */
+static int run_batch(int odd_chain, int odd_block, bool extensions, struct moon_memory *writer_memory,
+                     struct moon_memory *chain_memory) {
     static struct moon_hasher hasher;
-    static uint8_t hashes[2][TOKENS * 32];
-    const struct moon_string salt_value = string("s");
-    const struct moon_identity identity = {.cache_salt = &salt_value};
-    for (int n = 0; n < 16; n++) {
+    static uint8_t hashes[3][20 * 32];
+    static int64_t own_tokens[3][321];
+    struct moon_chain chains[3];
+    struct moon_chain_job jobs[3];
+    const struct moon_chain_options options = {.profile = moon_profile_find("0.33", &error),
+                                               .block_tokens = 16,
+                                               .none_hash = none_hash,
+                                               .none_hash_bytes = 32};
+    memset(own_tokens, 0, sizeof own_tokens);
+    own_tokens[odd_chain][odd_block * 16] = -1;
+    moon_hasher_open(&hasher, MOON_SHA256, writer_memory);
+    hasher.cpu.sha = hasher.cpu.sha && extensions;
+    for (int i = 0; i < 3; i++) {
+        moon_chain_open(&chains[i], &hasher, &options, chain_memory);
+        jobs[i] = (struct moon_chain_job){&chains[i], own_tokens[i], 321, hashes[i]};
+    }
+    int status = moon_chain_append_batch(jobs, 3, &error);
+    for (int i = 0; i < 3; i++)
+        moon_chain_close(&chains[i]);
+    moon_hasher_close(&hasher);
+    return status;
+}
+
+static void batch_fails(void) {
+    static const int blocks[] = {0, 1, 7, 19};
+    for (int i = 0; i < 24; i++) {
         struct moon_memory_failing failing;
-        struct moon_chain chains[3];
-        struct moon_chain_job jobs[3];
-        draw_tokens(7);
-        tokens[n * 16] = -1; /* the general writer is needed there, and its memory is refused */
+        int odd_chain = i % 3, odd_block = blocks[i / 3 % 4];
+        bool extensions = i < 12;
         moon_memory_failing_init(&failing, moon_memory_heap(), 1);
-        moon_hasher_open(&hasher, MOON_SHA256, &failing.memory);
-        hasher.cpu.sha = hasher.cpu.sha && n != 3;
-        for (int i = 0; i < 3; i++) {
-            const struct moon_chain_options options = {.profile = moon_profile_find("0.33", &error),
-                                                       .block_tokens = 16,
-                                                       .none_hash = none_hash,
-                                                       .none_hash_bytes = 32,
-                                                       .identity = n == 15 && i == 1 ? &identity : NULL};
-            moon_chain_open(&chains[i], &hasher, &options, moon_memory_heap());
-            jobs[i] =
-                (struct moon_chain_job){&chains[i], i == 2 && n % 2 ? tokens : tokens + 16 * 20, 320, hashes[i % 2]};
-        }
-        MOON_CHECK_INT(moon_chain_append_batch(n % 4 == 1 ? jobs + 2 : jobs,
-                                               n % 4 == 1 ? 1
-                                               : n % 2    ? 3
-                                                          : 1,
-                                               &error),
-                       n % 2 ? MOON_ERR_MEMORY : 0);
-        for (int i = 0; i < 3; i++)
-            moon_chain_close(&chains[i]);
-        moon_hasher_close(&hasher);
+        MOON_CHECK_INT(run_batch(odd_chain, odd_block, extensions, &failing.memory, moon_memory_heap()),
+                       MOON_ERR_MEMORY);
         MOON_CHECK_INT(failing.held_bytes, 0);
+        for (uint64_t n = 1; n <= 4; n++) { /* each chain asks once, for its last token */
+            moon_memory_failing_init(&failing, moon_memory_heap(), n);
+            MOON_CHECK_INT(run_batch(odd_chain, odd_block, extensions, moon_memory_heap(), &failing.memory),
+                           n <= 3 ? MOON_ERR_MEMORY : 0);
+            MOON_CHECK_INT(failing.held_bytes, 0);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The four hash algorithms, and the digest of a pre-image that arrives whole or in pieces. */
-#define OPENSSL_SUPPRESS_DEPRECATED  /* the low-level calls need no heap, and cost half of EVP's on messages this short \
-                                      */
+/* The low-level calls need no heap, and cost half of what EVP does on messages as short as these. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "ref/hash/digest.h"
 
 #include <string.h>

@@ -126,15 +126,17 @@ static void refusals(void) {
     static struct moon_hasher hasher;
     struct moon_none_hash_value value;
     struct moon_error error;
+    const struct moon_entropy entropy = {no_entropy, NULL};
     const struct moon_string surrogate = {.bytes = "\xed\xa0\x80", .length = 3}, plain = {.bytes = "0", .length = 1};
     moon_hasher_open(&hasher, MOON_SHA256_CBOR, moon_memory_heap());
-    MOON_CHECK_INT(moon_none_hash(&hasher, moon_profile_find("0.33", &error), &surrogate, NULL, NULL, &value, &error),
-                   MOON_ERR_REFUSED);
+    MOON_CHECK_INT(
+        moon_none_hash(&hasher, moon_profile_find("0.33", &error), &surrogate, &entropy, NULL, &value, &error),
+        MOON_ERR_REFUSED);
     moon_hasher_close(&hasher);
     struct moon_memory_failing failing;
     moon_memory_failing_init(&failing, moon_memory_heap(), 1);
     moon_hasher_open(&hasher, MOON_SHA256, &failing.memory);
-    MOON_CHECK_INT(moon_none_hash(&hasher, moon_profile_find("0.33", &error), &plain, NULL, NULL, &value, &error),
+    MOON_CHECK_INT(moon_none_hash(&hasher, moon_profile_find("0.33", &error), &plain, &entropy, NULL, &value, &error),
                    MOON_ERR_MEMORY);
     moon_hasher_close(&hasher);
     MOON_CHECK_INT(failing.held_bytes, 0);

@@ -59,8 +59,7 @@ static void check_int(int64_t value, const char *expected) {
 static void integers(void) {
     check_int(0, "80054b002e");
     check_int(255, "80054bff2e");
-    check_int(256, "8005950400000000000000"
-                   "4d00012e");
+    check_int(256, "80059504000000000000004d00012e");
     check_int(65535, "80059504000000000000004dffff2e");
     check_int(65536, "80059506000000000000004a000001002e");
     check_int(-1, "80059506000000000000004affffffff2e");
@@ -119,8 +118,7 @@ static void strings_and_bytes(void) {
     end();
     begin();
     put_bytes("ab", 0);
-    MOON_CHECK_TEXT(finish(), "8005950600000000000000430261"
-                              "62942e");
+    MOON_CHECK_TEXT(finish(), "800595060000000000000043026162942e");
     end();
     begin();
     put_str("\xed\xa0\x80", 0); /* a lone surrogate */
@@ -168,9 +166,7 @@ static void same_object(void) {
     put_str("ab", 20);
     put_str("ab", 0);
     moon_pickle_tuple_end(&pickle, 4);
-    MOON_CHECK_TEXT(finish(), "80059515000000000000"
-                              "00288c026162948c026162946800"
-                              "8c0261629474942e");
+    MOON_CHECK_TEXT(finish(), "8005951500000000000000288c026162948c0261629468008c0261629474942e");
     end();
     begin();
     moon_pickle_tuple_begin(&pickle, 3);
@@ -178,9 +174,7 @@ static void same_object(void) {
     put_str("ab", 20);
     put_bytes("ab", 20);
     moon_pickle_tuple_end(&pickle, 3);
-    MOON_CHECK_TEXT(finish(), "8005950f00000000000000430261629"
-                              "48c026162946800"
-                              "87942e");
+    MOON_CHECK_TEXT(finish(), "8005950f0000000000000043026162948c02616294680087942e");
     end();
 }
 
@@ -203,9 +197,7 @@ static void singletons(void) {
     check_pair(true, "aa", "8005950d000000000000008c026161948c0261619486942e");
     check_pair(false, "", "8005950800000000000000430094680086942e");
     check_pair(false, "a", "800595090000000000000043016194680086942e");
-    check_pair(false, "aa",
-               "8005950d0000000000000043026161944302616194"
-               "86942e");
+    check_pair(false, "aa", "8005950d000000000000004302616194430261619486942e");
 }
 
 static void wide_memo(void) {
@@ -237,10 +229,7 @@ static void frames(void) {
     moon_pickle_tuple_end(&pickle, 20000);
     finish();
     /* mark and 13107 ints of 5 bytes are 65536 bytes: the frame ends before the next one */
-    CU_ASSERT(strncmp(hex.data,
-                      "80059500000100000000"
-                      "0028",
-                      24) == 0);
+    CU_ASSERT(strncmp(hex.data, "800595000001000000000028", 24) == 0);
     CU_ASSERT(strncmp(hex.data + 2 * (size_t)(2 + 9 + 65536), "95a486000000000000", 18) == 0);
     end();
 }
@@ -255,12 +244,8 @@ static void values_outside_frames(void) {
     put_str(text, 0);
     moon_pickle_tuple_end(&pickle, 2);
     finish();
-    CU_ASSERT(strncmp(hex.data,
-                      "80054b01"
-                      "5800000100",
-                      18) == 0);
-    MOON_CHECK_TEXT(hex.data + hex.length - 26, "950400000000000000"
-                                                "9486942e");
+    CU_ASSERT(strncmp(hex.data, "80054b015800000100", 18) == 0);
+    MOON_CHECK_TEXT(hex.data + hex.length - 26, "9504000000000000009486942e");
     end();
     begin();
     put_bytes(text, 0);
@@ -271,10 +256,7 @@ static void values_outside_frames(void) {
     begin();
     put_bytes(text, 0);
     finish();
-    CU_ASSERT(strncmp(hex.data,
-                      "80059506000100000000"
-                      "0042ffff0000",
-                      32) == 0);
+    CU_ASSERT(strncmp(hex.data, "800595060001000000000042ffff0000", 32) == 0);
     end();
     free(text);
 }

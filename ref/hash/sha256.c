@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The compression function of SHA-256 on ready-made blocks: one message or two interleaved ones. */
-#define OPENSSL_SUPPRESS_DEPRECATED  /* the low-level calls need no heap, and cost half of EVP's on messages this short \
-                                      */
+/* The low-level calls need no heap, and cost half of what EVP does on messages as short as these. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "ref/hash/sha256.h"
 
 #include <openssl/sha.h>
@@ -103,12 +103,12 @@ WITH_EXTENSIONS static inline __m128i next_words(__m128i w0, __m128i w1, __m128i
     return _mm_sha256msg2_epu32(sum, w3);
 }
 
-/* A step of the schedule for every message: rounds with w[0], then its place takes the words sixteen rounds on. */
-#define STEP(state, w0, w1, w2, w3, group)                                                                             \
-    do {                                                                                                               \
-        four_rounds(&state, w0, group);                                                                                \
-        w0 = next_words(w0, w1, w2, w3);                                                                               \
-    } while (0)
+/* A step of the schedule: rounds with the words *w0, then their place takes the words sixteen rounds on. */
+WITH_EXTENSIONS static inline void step(struct halves *state, __m128i *w0, __m128i w1, __m128i w2, __m128i w3,
+                                        size_t group) {
+    four_rounds(state, *w0, group);
+    *w0 = next_words(*w0, w1, w2, w3);
+}
 
 WITH_EXTENSIONS static void blocks_by_extensions(struct moon_sha256 *state, const uint8_t *blocks, size_t count) {
     struct halves now = halves_load(state);
@@ -118,10 +118,10 @@ WITH_EXTENSIONS static void blocks_by_extensions(struct moon_sha256 *state, cons
         __m128i w0 = words_load(block, 0), w1 = words_load(block, 1);
         __m128i w2 = words_load(block, 2), w3 = words_load(block, 3);
         for (size_t group = 0; group < 12; group += 4) {
-            STEP(now, w0, w1, w2, w3, group);
-            STEP(now, w1, w2, w3, w0, group + 1);
-            STEP(now, w2, w3, w0, w1, group + 2);
-            STEP(now, w3, w0, w1, w2, group + 3);
+            step(&now, &w0, w1, w2, w3, group);
+            step(&now, &w1, w2, w3, w0, group + 1);
+            step(&now, &w2, w3, w0, w1, group + 2);
+            step(&now, &w3, w0, w1, w2, group + 3);
         }
         four_rounds(&now, w0, 12);
         four_rounds(&now, w1, 13);
@@ -132,12 +132,6 @@ WITH_EXTENSIONS static void blocks_by_extensions(struct moon_sha256 *state, cons
     }
     halves_store(state, now);
 }
-
-#define STEP_PAIR(w0, w1, w2, w3, group)                                                                               \
-    do {                                                                                                               \
-        STEP(now_a, a##w0, a##w1, a##w2, a##w3, group);                                                                \
-        STEP(now_b, b##w0, b##w1, b##w2, b##w3, group);                                                                \
-    } while (0)
 
 WITH_EXTENSIONS static void pair_by_extensions(struct moon_sha256 *a, const uint8_t *blocks_a, struct moon_sha256 *b,
                                                const uint8_t *blocks_b, size_t count) {
@@ -150,10 +144,14 @@ WITH_EXTENSIONS static void pair_by_extensions(struct moon_sha256 *a, const uint
         __m128i bw0 = words_load(in_b, 0), bw1 = words_load(in_b, 1);
         __m128i bw2 = words_load(in_b, 2), bw3 = words_load(in_b, 3);
         for (size_t group = 0; group < 12; group += 4) {
-            STEP_PAIR(w0, w1, w2, w3, group);
-            STEP_PAIR(w1, w2, w3, w0, group + 1);
-            STEP_PAIR(w2, w3, w0, w1, group + 2);
-            STEP_PAIR(w3, w0, w1, w2, group + 3);
+            step(&now_a, &aw0, aw1, aw2, aw3, group);
+            step(&now_b, &bw0, bw1, bw2, bw3, group);
+            step(&now_a, &aw1, aw2, aw3, aw0, group + 1);
+            step(&now_b, &bw1, bw2, bw3, bw0, group + 1);
+            step(&now_a, &aw2, aw3, aw0, aw1, group + 2);
+            step(&now_b, &bw2, bw3, bw0, bw1, group + 2);
+            step(&now_a, &aw3, aw0, aw1, aw2, group + 3);
+            step(&now_b, &bw3, bw0, bw1, bw2, group + 3);
         }
         four_rounds(&now_a, aw0, 12);
         four_rounds(&now_b, bw0, 12);

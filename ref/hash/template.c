@@ -109,8 +109,10 @@ WITH_BYTE_COMPRESS static uint8_t *tokens_cbor_wide(uint8_t *out, const int64_t 
 
 static size_t write_pickle(size_t parent_bytes, const int64_t *tokens, size_t count, const struct moon_cpu *cpu,
                            uint8_t *out, uint64_t *bits) {
-    static const uint8_t end[3] = {0x85, 0x86, 0x87}; /* TUPLE1 to TUPLE3 */
-    out[11] = 0x43;                                   /* SHORT_BINBYTES */
+    static const uint8_t front[3] = {0x80, 5, 0x95};               /* PROTO 5, FRAME */
+    static const uint8_t end[3] = {0x85, 0x86, 0x87};              /* TUPLE1 to TUPLE3 */
+    static const uint8_t tail[5] = {0x94, 0x4e, 0x87, 0x94, 0x2e}; /* MEMOIZE, NONE, TUPLE3, MEMOIZE, STOP */
+    out[11] = 0x43;                                                /* SHORT_BINBYTES */
     out[12] = (uint8_t)parent_bytes;
     uint8_t *at = out + PICKLE_PARENT_AT + parent_bytes;
     *at++ = 0x94; /* MEMOIZE */
@@ -118,9 +120,9 @@ static size_t write_pickle(size_t parent_bytes, const int64_t *tokens, size_t co
         *at++ = 0x28; /* MARK */
     at = cpu->byte_compress ? tokens_pickle_wide(at, tokens, count, bits) : tokens_pickle(at, tokens, count, bits);
     *at++ = count > 3 ? 0x74 /* TUPLE */ : end[count - 1];
-    memcpy(at, "\x94\x4e\x87\x94\x2e", 5); /* MEMOIZE, NONE, TUPLE3, MEMOIZE, STOP */
-    at += 5;
-    memcpy(out, "\x80\x05\x95", 3); /* PROTO 5, FRAME */
+    memcpy(at, tail, sizeof tail);
+    at += sizeof tail;
+    memcpy(out, front, sizeof front);
     write_u64_le(out + 3, (uint64_t)(at - out - 11));
     return (size_t)(at - out);
 }
