@@ -94,14 +94,13 @@ $(BUILD)/gen/schemas.c: conformance/schema/embed.awk $(sort $(wildcard conforman
 	$(Q)mkdir -p $(@D)
 	$(call say,GEN,$@) awk -f $^ > $@.part && mv $@.part $@
 
-# Mutants are patches on a copy of the sources; the harness must notice each.
-MUTANT_SOURCES := $(wildcard ref/*/*.[ch] conformance/suites/*.[ch] conformance/adapters/example.c)
-MUTANT_FLAGS := -O1 -w
-$(BUILD)/mutants/%/mooncheck-adapter-example: conformance/mutants/%.patch $(MUTANT_SOURCES)
-	$(Q)rm -rf $(@D)/tree && mkdir -p $(@D)/tree && cp --parents $(MUTANT_SOURCES) $(@D)/tree/
-	$(call say,MUTANT,$*) patch -s -p1 -d $(@D)/tree < $< && cd $(@D)/tree && \
-	    gcc $(CPPFLAGS_ALL) $(MUTANT_FLAGS) -o ../mooncheck-adapter-example $$(find . -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name unit.c) $(LIBS)
-	$(Q)rm -rf $(@D)/tree
+# Mutants are patches on a copy of the sources; the harness must notice each. Only what a patch touches is compiled anew, the
+# rest comes from the gcc-O0 build: patched objects stand before the archives, so the archives' own are not taken.
+MUTANT_FLAGS := $(FLAGS_gcc-O0) -w
+MUTANT_REST := $(BUILD)/gcc-O0/obj/conformance/adapters/example.o \
+               $(foreach f,conformance/suites ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/gcc-O0/lib/$(f).a)
+$(BUILD)/mutants/%/mooncheck-adapter-example: conformance/mutants/%.patch conformance/mutants/build.sh $(MUTANT_REST)
+	$(call say,MUTANT,$*) conformance/mutants/build.sh $< $(@D) gcc -std=c11 $(CPPFLAGS_ALL) $(MUTANT_FLAGS) -- $(MUTANT_REST) $(LIBS)
 MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-adapter-example,$(wildcard conformance/mutants/*.patch))
 
 .SECONDARY:
@@ -113,8 +112,9 @@ MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-a
 # ---- use
 all: $(BUILD)/gcc/mooncheck $(BUILD)/gcc/mooncheck-report ## build the programs (build/gcc/mooncheck)
 
+SEED_MUTANT := $(BUILD)/mutants/seed-as-number/mooncheck-adapter-example # a case of hash.processes asks it
 RUN_ADAPTERS := $(foreach v,gcc-O0 gcc-O3 clang,$(BUILD)/$(v)/mooncheck-adapter-example)
-run: deps-run all $(RUN_ADAPTERS) $(MUTANTS) ## judge the reference against recorded releases; report: build/report/index.html
+run: deps-run all $(RUN_ADAPTERS) $(SEED_MUTANT) ## judge the reference against recorded releases; report: build/report/index.html
 	$(Q)conformance/checks/run.sh $(BUILD)
 
 install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library, pkg-config file, man page, completion
@@ -134,7 +134,7 @@ install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mooncheck
-	$(Q)for h in $(filter-out ref/base/unit.h,$(wildcard ref/*/*.h)); do \
+	$(Q)for h in $(filter-out ref/base/unit.h %/fuzz_object.h %_internal.h,$(wildcard ref/*/*.h)); do \
 	    install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/mooncheck/$$h || exit 1; done
 uninstall: ## remove what install put there
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/mooncheck $(DESTDIR)$(PREFIX)/lib/libmooncheck.a \
@@ -144,7 +144,7 @@ uninstall: ## remove what install put there
 
 bench: all ## measure hashing beside libcrypto and Python
 	$(Q)mkdir -p $(BUILD)/bench
-	$(Q)$(BUILD)/gcc/mooncheck bench hash --out $(BUILD)/bench/hash.md
+	$(Q)$(BUILD)/gcc/mooncheck bench hash $(if $(wildcard $(BUILD)/deps/venv/bin/python),--python $(BUILD)/deps/venv/bin/python) --out $(BUILD)/bench/hash.md
 
 # ---- check
 CHECK_VARIANTS := gcc clang asan ubsan tsan coverage

@@ -35,7 +35,7 @@ static int no_memory(struct moon_error *error) {
 
 struct moon_result_case *moon_judge_add(struct moon_result *result, const char *id, const char *kind, const char *suite,
                                         const char *profile) {
-    const struct moon_requirement *requirement = moon_requirement_of(kind);
+    const struct moon_requirement *requirement = moon_requirement_of(kind, moon_profile_find(profile, NULL));
     struct moon_result_case *one = moon_result_add(result);
     if (!one)
         return NULL;
@@ -44,6 +44,7 @@ struct moon_result_case *moon_judge_add(struct moon_result *result, const char *
     one->profile = profile;
     one->requirement = requirement ? requirement->id : "";
     one->level = requirement ? requirement->level : "MUST";
+    one->resembles = requirement ? requirement->resembles : "";
     one->required = requirement ? moon_arena_format(result->arena, "[%s %s] %s", requirement->id, requirement->level,
                                                     requirement->title)
                                 : "the answer of the release that the case was recorded from";

@@ -11,6 +11,26 @@ function quoted(text) {
     gsub(/"/, "\\\"", text)
     return "\"" text "\""
 }
+# First and last release line of "vllm-0.24 to vllm-0.33" or "vllm-0.33" (its minor numbers), "all" for every one.
+function minor_range(text,   ends) {
+    if (text == "all")
+        return "0, 999"
+    if (text !~ /^vllm-0\.[0-9]+( to vllm-0\.[0-9]+)?$/) {
+        fault(id ": profiles \"" text "\" is none of: all, vllm-0.N, vllm-0.N to vllm-0.M")
+        return "0, 0"
+    }
+    gsub(/vllm-0\./, "", text)
+    split(text, ends, / to /)
+    return ends[1] ", " (text ~ / to / ? ends[2] : ends[1])
+}
+# The public reports among the sources: parts between semicolons that hold "#123".
+function reports_of(text,   parts, count, i, found) {
+    count = split(text, parts, /; */)
+    for (i = 1; i <= count; i++)
+        if (parts[i] ~ /#[0-9]/)
+            found = found (found == "" ? "" : "; ") parts[i]
+    return found
+}
 function finish(   name, count, globs, i) {
     if (id == "")
         return
@@ -24,7 +44,8 @@ function finish(   name, count, globs, i) {
     else if (level == "MUST" && !provenances[field["provenance"]])
         fault(id ": a MUST needs the provenance documented or all releases measured, not \"" field["provenance"] "\"")
     rows = rows "    {" quoted(id) ", " quoted(level) ", " quoted(title) ",\n     " quoted(field["provenance"]) ", " \
-        quoted(field["profiles"]) ",\n     " quoted(field["source"]) ",\n     {"
+        quoted(field["profiles"]) ",\n     " quoted(field["source"]) ",\n     " \
+        quoted(reports_of(field["source"])) ", " minor_range(field["profiles"]) ",\n     {"
     count = 0
     if (field["vectors"] !~ /^none/) {
         count = split(field["vectors"], globs, /[ \t]+/)

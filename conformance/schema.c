@@ -165,7 +165,7 @@ static const struct moon_json *rule_of_child(const struct moon_schema *schema, c
 
 int moon_schema_check(struct moon_schema *schema, const char *definition, const char *source,
                       const struct moon_json *value, struct moon_error *error) {
-    const struct moon_json *rules[MOON_JSON_DEPTH_MAX + 1];
+    const struct moon_json *rules[MOON_JSON_DEPTH_MAX + 1] = {NULL};
     const struct moon_json *root = schema->root, *at = value;
     size_t depth = 0;
     if (definition)

@@ -5,6 +5,7 @@
 #include "conformance/suites/world.h"
 #include "conformance/target_process.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ static void ask_reference(struct moon_arena *arena, struct moon_question *questi
 
 int moon_target_ask(struct moon_target *target, struct moon_arena *arena, struct moon_question questions[],
                     size_t count, struct moon_error *error) {
+    assert(target);
     if (!target->reference)
         return moon_adapter_ask(&target->adapter, arena, questions, count, error);
     for (size_t i = 0; i < count; i++) {

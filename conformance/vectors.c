@@ -5,6 +5,7 @@
 #include "conformance/io.h"
 #include "conformance/schema.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,7 @@ static int load_document(struct moon_vectors *vectors, const char *file, bool na
         return skip(vectors, file, moon_arena_format(vectors->arena, "suite %.40s is not part of this program", name),
                     error);
     int status = check_form(vectors, file, document, error);
+    assert(suite || status != 0); /* a name that is missing or empty is refused by the form */
     return status == 0 ? add_cases(vectors, suite, file, document, error) : status;
 }
 

@@ -140,6 +140,20 @@ static void other_json_is_refused_by_name_and_skipped_in_a_folder(void) {
     end();
 }
 
+static void a_suite_without_a_name_is_refused(void) {
+    begin();
+    put("v.json", "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"\",\"source\":[],\"cases\":[]}");
+    MOON_CHECK_INT(moon_vectors_load(&vectors, in_folder("v.json"), &error), MOON_ERR_SCHEMA);
+    MOON_CHECK_TEXT(error.message, "must not be empty");
+    put("v.json", "{\"schema\":\"mooncheck-vectors/1\",\"source\":[],\"cases\":[]}");
+    MOON_CHECK_INT(moon_vectors_load(&vectors, in_folder("v.json"), &error), MOON_ERR_SCHEMA);
+    MOON_CHECK_TEXT(error.message, "member \"suite\" is missing");
+    put("v.json", "{\"schema\":\"mooncheck-vectors/1\",\"suite\":7,\"source\":[],\"cases\":[]}");
+    MOON_CHECK_INT(moon_vectors_load(&vectors, in_folder("v.json"), &error), MOON_ERR_SCHEMA);
+    MOON_CHECK_TEXT(error.message, "must be string, is integer");
+    end();
+}
+
 static void a_cut_file_is_an_error_also_in_a_folder(void) {
     begin();
     MOON_CHECK_INT(moon_io_make_folder(in_folder("cut"), &error), 0);
@@ -319,14 +333,11 @@ static void every_kind_of_recorded_case_has_a_requirement(void) {
     MOON_CHECK_INT(moon_vectors_load(&vectors, "fixtures/vectors", &error), 0);
     MOON_CHECK_TEXT(error.message, "");
     MOON_CHECK_INT(moon_vectors_check_ids(&vectors, &error), 0);
-    const char *last = "";
     for (const struct moon_vector *one = vectors.first; one; one = one->next) {
-        if (strcmp(one->kind, last) == 0)
-            continue;
-        last = one->kind;
-        if (!moon_requirement_of(one->kind))
-            fprintf(stderr, "no requirement cites %s\n", one->kind);
-        CU_ASSERT_PTR_NOT_NULL(moon_requirement_of(one->kind));
+        const struct moon_requirement *found = moon_requirement_of(one->kind, one->profile);
+        if (!found)
+            fprintf(stderr, "no requirement for %s covers %s\n", one->profile->name, one->kind);
+        CU_ASSERT_PTR_NOT_NULL(found);
     }
     end();
 }
@@ -335,14 +346,14 @@ static void the_longest_glob_is_cited(void) {
     for (size_t i = 0; i < moon_requirements_count; i++)
         for (const char *const *glob = moon_requirements[i].globs; *glob; glob++)
             if (!strpbrk(*glob, "*?[")) {
-                const struct moon_requirement *found = moon_requirement_of(*glob);
+                const struct moon_requirement *found = moon_requirement_of(*glob, NULL);
                 CU_ASSERT_PTR_NOT_NULL_FATAL(found);
                 bool same = found == &moon_requirements[i];
                 for (const char *const *other = found->globs; *other && !same; other++)
                     same = strcmp(*other, *glob) == 0 || strlen(*other) > strlen(*glob);
                 CU_ASSERT(same);
             }
-    CU_ASSERT_PTR_NULL(moon_requirement_of("no.such.kind"));
+    CU_ASSERT_PTR_NULL(moon_requirement_of("no.such.kind", NULL));
 }
 
 static const struct moon_unit_case cases[] = {
@@ -352,6 +363,7 @@ static const struct moon_unit_case cases[] = {
     {"an unknown release is refused", an_unknown_release_is_refused},
     {"the same id twice is refused with both places", the_same_id_twice_is_refused_with_both_places},
     {"other JSON is refused by name and skipped in a folder", other_json_is_refused_by_name_and_skipped_in_a_folder},
+    {"a suite without a name is refused", a_suite_without_a_name_is_refused},
     {"a cut file is an error also in a folder", a_cut_file_is_an_error_also_in_a_folder},
     {"memory that refuses is an error and nothing leaks", memory_that_refuses_is_an_error_and_nothing_leaks},
     {"every member of a schema is one that the suite reads", every_member_of_a_schema_is_one_that_the_suite_reads},

@@ -3,6 +3,7 @@
 #include "reports/markup.h"
 #include "reports/result.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -188,6 +189,7 @@ static void requirements(struct moon_text *out, const struct moon_result *result
             first = first ? first : one;
             tally_case(&tally, one);
         }
+        assert(first); /* each id came from a case */
         const char *title = strstr(first->required, "] ");
         element(out, "<tr><td>", ids.list[i], "</td>");
         element(out, "<td class=\"left\">", first->level, "</td>");

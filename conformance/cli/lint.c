@@ -40,7 +40,7 @@ const struct moon_command moon_command_lint = {
         "mooncake_master, "
         "mooncake_client and vllm serve; \"-\" is standard input. Files of one run are compared with each other.\n\n"
         "Every finding names its place, why it matters, what to do, and the public report that it resembles. "
-        "Exit status: 0 without errors, 1 with errors, 2 for a file that cannot be read.",
+        "Exit status: 0 without errors, 1 with errors, 2 for a file that cannot be read or is no JSON.",
     .options = options,
     .operands_min = 0,
     .operands_max = -1,
@@ -104,6 +104,9 @@ static int lint_files(struct moon_arena *arena, const char *const operands[], in
     int status = print_report(arena, &report);
     if (status)
         return status;
+    for (const struct moon_lint_finding *one = report.first; one; one = one->next)
+        if (strcmp(one->rule->id, "LINT-001") == 0)
+            return MOON_EXIT_BAD; /* that file could not be checked */
     bool failed = report.counts[MOON_LINT_ERROR] > 0 || (warnings_as_errors && report.counts[MOON_LINT_WARNING] > 0);
     return failed ? MOON_EXIT_FAILED : MOON_EXIT_PASSED;
 }

@@ -69,7 +69,7 @@ static size_t count_nodes(const struct moon_json *node) {
 
 /* A copy of the whole value with one edit. */
 static struct moon_json *rebuild(struct moon_arena *arena, const struct moon_json *root, const struct edit *edit) {
-    struct moon_json *copies[MOON_JSON_DEPTH_MAX + 1]; /* of the nodes on the way to the walk's place */
+    struct moon_json *copies[MOON_JSON_DEPTH_MAX + 1] = {NULL}; /* of the nodes on the way to the walk's place */
     struct walk walk = {root, root, 0};
     const struct moon_json *cut_parent = edit->node == 0 && edit->what == EDIT_CUT ? root : NULL;
     size_t number = 0;

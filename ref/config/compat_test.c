@@ -590,7 +590,7 @@ static void verdicts_agree_with_the_real_keys_of_drawn_pairs(void) {
     struct moon_random random;
     size_t verdicts[4] = {0};
     moon_random_seed(&random, 20);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 1500; i++) {
         uint8_t bytes[128];
         struct moon_cursor cursor;
         struct moon_text texts[2];
@@ -607,7 +607,7 @@ static void verdicts_agree_with_the_real_keys_of_drawn_pairs(void) {
             moon_text_close(&texts[side]);
     }
     for (int verdict = 0; verdict < 4; verdict++) /* the draw covers all answers */
-        CU_ASSERT(verdicts[verdict] > 100);
+        CU_ASSERT(verdicts[verdict] > 50);
 }
 
 /* ---- memory ---- */

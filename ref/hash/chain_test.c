@@ -319,9 +319,10 @@ static void batch_equals_single(void) {
         moon_hasher_open(&hasher, (enum moon_hash_algorithm)(run_number % 4), moon_memory_heap());
         hasher.cpu.sha = hasher.cpu.sha && run_number / 4 % 2 == 0;
         draw_tokens(run_number);
-        tokens[TOKENS / 2] = run_number % 3 ? 5 : INT64_C(1) << 40; /* one block that is not ordinary */
+        tokens[50] = run_number % 3 ? 5 : INT64_C(1) << 40; /* one block that is not ordinary */
         for (size_t i = 0; i < CHAINS; i++)
-            work->counts[i] = (size_t)moon_random_below(&random, i % 7 == 6 ? 4 : TOKENS - CHAINS);
+            work->counts[i] =
+                (size_t)moon_random_below(&random, i % 7 == 6 ? 4 : 60 * blocks[run_number / 16] % (TOKENS - CHAINS));
         open_chains(work, &hasher, blocks[run_number / 16], &identity);
         hash_alone(work, moon_hash_algorithm_bytes(hasher.algorithm));
         close_chains(work);

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds one mutant: applies a patch to copies of the files that it names, compiles those, and links them before the rest.
+#
+#   usage: conformance/mutants/build.sh PATCH FOLDER COMPILER [FLAG...] -- OBJECT|ARCHIVE|LIBRARY...
+# Makes FOLDER/mooncheck-adapter-example. Exit 1, with a reason, if the patch does not apply as it stands.
+set -eu
+patch=$1
+folder=$2
+shift 2
+compile=""
+while [ "$1" != -- ]; do
+    compile="$compile $1"
+    shift
+done
+shift
+fail() {
+    echo "mutants: $patch: $1" >&2
+    exit 1
+}
+sources=$(sed -n 's|^+++ b/||p' "$patch")
+[ -n "$sources" ] || fail "names no file (a line \"+++ b/FILE\")"
+rm -rf "$folder"
+mkdir -p "$folder/tree"
+for source in $sources; do
+    # A changed header would need every file that includes it, and what is not compiled anew would not know.
+    case $source in *.c) ;; *) fail "changes $source; only .c files can be changed" ;; esac
+    [ -f "$source" ] || fail "changes $source, which is not there"
+    cp --parents "$source" "$folder/tree/"
+done
+patch -s -p1 -N -F1 --no-backup-if-mismatch -r "$folder/rejected" -d "$folder/tree" <"$patch" ||
+    fail "no longer applies: make it anew (README.md beside it tells how)"
+objects=""
+for source in $sources; do
+    object=$folder/$(echo "$source" | tr / .).o
+    $compile -c "$folder/tree/$source" -o "$object"
+    objects="$objects $object"
+done
+# shellcheck disable=SC2086
+$compile $objects "$@" -o "$folder/mooncheck-adapter-example"
+rm -rf "$folder/tree" $objects
