@@ -1,11 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Looks at what `make install` put under DESTDIR and uses it as a packager would.
+# Installs under a folder, uses what is there as a packager would, and removes it again.
 #
-#   usage: conformance/checks/install.sh DESTDIR PREFIX
+#   usage: conformance/checks/install.sh BUILD
 set -u
-root=$1
-prefix=$2
+build=$1
+root=$(pwd)/$build/check/installed
+prefix=/usr
+rm -rf "$root"
+mkdir -p "$root"
+# An own make, not one of the make that runs the checks: this is what a packager types.
+as_typed() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="$build" DESTDIR="$root" PREFIX="$prefix" "$@"; }
+as_typed install || exit 1
 passed=0
 failed=0
 check() { # sentence, command...
@@ -36,5 +42,8 @@ check "and runs" "$root/use"
 extra=$(ldd "$root$prefix/bin/mooncheck" | awk '{ print $1 }' |
     grep -vE '^(linux-vdso|libc|libcrypto|libxxhash|libzstd|libz|libm|libpthread|libdl)\.so|ld-linux')
 check "the program links no other library than the documented ones (extra: $extra)" test -z "$extra"
+rm -f "$root/use" "$root/use.c"
+as_typed uninstall
+check "uninstall leaves no file" test -z "$(find "$root" -type f)"
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

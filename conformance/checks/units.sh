@@ -14,7 +14,7 @@ trap 'rm -f "$log"' EXIT
 for test in $(find "$folder" -type f -name '*_test' | sort); do
     timeout -k 5 "${MOONCHECK_UNIT_TIMEOUT:-300}" "$@" "$test" >"$log" 2>&1
     status=$?
-    line=$(grep -E '^[^ ]+: [0-9]+ passed, [0-9]+ failed' "$log" | tail -1)
+    line=$(grep -E '^[^:]+: [0-9]+ passed, [0-9]+ failed' "$log" | tail -1)
     ok=$(echo "$line" | sed -n 's/.*: \([0-9]*\) passed.*/\1/p')
     bad=$(echo "$line" | sed -n 's/.* \([0-9]*\) failed.*/\1/p')
     if [ "$status" -ne 0 ] || [ -z "$line" ]; then
