@@ -5,6 +5,9 @@ VARIANT ?= gcc
 PREFIX ?= /usr/local
 DESTDIR ?=
 V ?= 0
+# As many jobs as there are cores, unless -j says otherwise.
+JOBS := $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+MAKEFLAGS += $(JOBS) --no-builtin-rules
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-9s %s\n' '$(1)' '$(2)';)
 

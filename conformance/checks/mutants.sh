@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Proves that the harness notices mistakes: every mutant must fail the recorded vectors, under the requirement that its patch names.
+# Proves that the harness notices mistakes: every mutant must fail the vectors, under a requirement that its patch names.
 #
 #   usage: conformance/checks/mutants.sh BUILD [NAME]     NAME: only this one, with the cases that noticed it
 # A mutant that passes, and one that crashes, hangs or answers nonsense instead of answering wrongly, is a failure here.
-# `catches:` in a patch lists requirements, one of which must be cited by a failing case; `also:` names a case of
-# `mooncheck run` that must pass beside it.
+# Lines of a patch before its first "---":
+#   catches: REQUIREMENT...            one of them must be cited by a failing case
+#   drawn: SUITE RELEASE COUNT         no recorded case knows; as many drawn ones (seed 1) are asked instead
+#   also: CASE                         a case of `mooncheck run` that must pass too
 set -u
 build=$1
 patches=conformance/mutants
@@ -15,45 +17,61 @@ field() { # NAME FIELD: the rest of the patch's line "FIELD: ..."
     sed -n "/^--- /q; s/^$2: *//p" "$patches/$1.patch"
 }
 
+# The run that must fail: by the recorded vectors, or by cases drawn from a seed.
+ask() { # NAME
+    set -- "$1" "cmd:exec '$build/mutants/$1/mooncheck-adapter-example'" $(field "$1" drawn)
+    if [ $# -eq 2 ]; then
+        timeout -k 5 60 "$mooncheck" vectors --target "$2" --format tap fixtures/vectors
+    else
+        timeout -k 5 60 "$mooncheck" vectors --target "$2" --format tap --draw "$5" --seed 1 --suite "$3" --profile "$4" \
+            --out "$build/mutants/$1/drawn"
+    fi
+}
+
 also_passes() { # CASE: a case of mooncheck run, which needs its own builds and must not be skipped
     timeout -k 5 60 "$mooncheck" run --only "$1" --format tap 2>&1 | grep "^ok .* - $1" | grep -qv '# SKIP'
 }
 
+# Why the log $2 of a run that ended with $3 is no proof for the mutant $1; nothing if it is one. Sets `cited`.
+fault() {
+    other=$(grep -cE '^  outcome: "(error|crash|timeout)"' "$2")
+    failing=$(grep -c '^  outcome: "fail"' "$2")
+    catches=$(field "$1" catches)
+    cited=""
+    for requirement in $catches; do
+        cases=$(grep -A 3 '^  outcome: "fail"' "$2" | grep -c "^  requirement: \"$requirement\"")
+        [ "$cases" -gt 0 ] && cited="$cited $requirement: $cases"
+    done
+    also=$(field "$1" also)
+    if [ -z "$catches" ]; then
+        echo "says nowhere what must notice it: its patch has no line \"catches: REQUIREMENT...\""
+    elif [ "$3" -eq 0 ]; then
+        echo "survived"
+    elif [ "$3" -ne 1 ]; then
+        echo "could not be judged, mooncheck vectors ended with $3: $(head -1 "$2.err")"
+    elif [ "$other" -gt 0 ]; then
+        echo "broke instead of answering wrongly: $other cases ended in an error, a crash or no answer"
+    elif [ -z "$cited" ]; then
+        echo "was noticed for the wrong reason: none of its $failing failing cases is under $catches"
+    elif [ -n "$also" ] && ! also_passes "$also"; then
+        echo "is not noticed by $also"
+    fi
+}
+
 # Prints one line about the mutant $1; 0 if it was noticed.
 judge() {
-    name=$1
-    adapter=$build/mutants/$name/mooncheck-adapter-example
-    catches=$(field "$name" catches)
-    log=$build/mutants/$name/vectors.tap
-    verdict=""
-    if [ -z "$catches" ]; then
-        verdict="its patch has no line \"catches: REQUIREMENT...\""
-    elif [ ! -x "$adapter" ]; then
-        verdict="is not built (make check builds it)"
-    else
-        timeout -k 5 60 "$mooncheck" vectors --target "cmd:exec '$adapter'" --format tap fixtures/vectors >"$log" 2>"$log.err"
-        status=$?
-        # Failing cases by requirement, and how many ended in another way than a wrong answer.
-        counts=$(awk -F'"' '/^  outcome: /{ outcome = $2; if ($2 != "fail") other++ }
-            /^  requirement: /{ if (outcome == "fail") failed[$2]++ }
-            END { for (r in failed) printf "%s=%d ", r, failed[r]; printf "other=%d", other }' "$log")
-        case $counts in *other=0) ;; *) verdict="did not answer wrongly but broke: $counts" ;; esac
-        [ "$status" -eq 1 ] || verdict="survived: mooncheck vectors ended with $status"
-        cited=""
-        for requirement in $catches; do
-            case " $counts" in *" $requirement="*) cited="$cited $requirement" ;; esac
-        done
-        [ -n "$verdict" ] || [ -n "$cited" ] || verdict="was noticed for the wrong reason: ${counts% other=0}, not $catches"
-        also=$(field "$name" also)
-        if [ -z "$verdict" ] && [ -n "$also" ] && ! also_passes "$also"; then
-            verdict="is not noticed by $also"
-        fi
-    fi
-    if [ -n "$verdict" ]; then
-        echo "FAILED  $name $verdict"
+    log=$build/mutants/$1/vectors.tap
+    if [ ! -x "$build/mutants/$1/mooncheck-adapter-example" ]; then
+        echo "FAILED  $1 is not built"
         return 1
     fi
-    printf 'noticed %-28s %s\n' "$name" "${counts% other=0}"
+    ask "$1" >"$log" 2>"$log.err"
+    fault "$1" "$log" $? >"$log.fault"
+    if [ -s "$log.fault" ]; then
+        echo "FAILED  $1 $(cat "$log.fault")"
+        return 1
+    fi
+    printf 'noticed %-28s%s, of %d failing cases\n' "$1" "$cited" "$failing"
 }
 
 if [ $# -gt 1 ]; then

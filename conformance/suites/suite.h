@@ -7,30 +7,32 @@
 #include "ref/base/random.h"
 #include "ref/key/profile.h"
 
-/* Where a suite gets what is not in the case. environment(name) is getenv or a fixed answer; entropy fills random bytes (for
- * NONE_HASH of releases that draw it). Both given by the caller, so that the suites themselves stay deterministic. */
+/* Where a suite gets what is not in the case. environment(name) is getenv or a fixed answer; entropy fills random bytes
+ * (for NONE_HASH of releases that draw it). Both given by the caller, so that the suites themselves stay deterministic.
+ */
 struct moon_suite_world {
     const char *(*environment)(void *context, const char *name);
     int (*entropy)(void *context, void *bytes, size_t length); /* 0, or MOON_ERR_IO */
     void *context;
 };
 
-/* One suite. All functions: result lives in `arena`; return 0 or a negative status with `error` filled. A failure the
- * *release* would raise is not an error here but the answer {"error":{"class","message"}}.
- *   answer   `given` (checked against a closed list of members: MOON_ERR_SCHEMA with the place) -> object in expect's form.
- *            Members with a natural default may be left out of `given`. `source` names the input in errors.
- *   explain  human text: each part of the answer with the rule and the release it comes from
- *   draw     a new `given` from random numbers, valid for the profile: covers the suite's space widely, favours edges
- *   optional members of expect that an implementation may leave out of its answer (compared only when both have them); NULL ends
- */
+/* One suite. All functions return 0 or a negative status with `error` filled; results live in `arena`. A failure the
+ * *release* would raise is no error here but the answer {"error":{"class","message"}}. `source` names the input in
+ * errors. */
 struct moon_suite {
     const char *name;
+    /* `given` to an object in expect's form. `given` is checked against a closed list of members (MOON_ERR_SCHEMA with
+     * the place); members with a natural default may be left out. */
     int (*answer)(const struct moon_suite_world *world, struct moon_arena *arena, const struct moon_profile *profile,
-                  const char *source, const struct moon_json *given, struct moon_json **result, struct moon_error *error);
+                  const char *source, const struct moon_json *given, struct moon_json **result,
+                  struct moon_error *error);
+    /* Text for people: each part of the answer with the rule and the release it comes from. */
     int (*explain)(const struct moon_suite_world *world, struct moon_arena *arena, const struct moon_profile *profile,
                    const char *source, const struct moon_json *given, struct moon_text *out, struct moon_error *error);
+    /* A new `given` from random numbers, valid for the profile: covers the suite's space widely, favours edges. */
     int (*draw)(struct moon_arena *arena, struct moon_random *random, const struct moon_profile *profile,
                 struct moon_json **given);
+    /* Members of expect that an implementation may leave out of its answer, compared when both have them; NULL ends. */
     const char *const *optional;
 };
 

@@ -400,7 +400,7 @@ int moon_compat_describe(struct moon_arena *arena, const struct moon_compat_inpu
 const char *moon_compat_config_path(const struct moon_json *document) {
     const struct moon_json *value =
         moon_json_is(document, MOON_JSON_OBJECT) ? moon_json_member(document, "mooncake") : NULL;
-    bool path = moon_json_is(value, MOON_JSON_STRING) && !memchr(value->bytes, '\0', value->length);
+    bool path = value && value->type == MOON_JSON_STRING && !memchr(value->bytes, '\0', value->length);
     return path ? value->bytes : NULL;
 }
 

@@ -158,7 +158,7 @@ static void find_presence(struct pair *pair, const struct pair_direction *direct
     for (size_t group = 0; group < reader->model.group_count && !pair->status; group++) {
         size_t count = moon_compat_chunks(reader, group, tokens);
         bool *chunks = out->chunks[group] = allocate(pair, count, sizeof *chunks);
-        for (size_t i = 0; i < count && !pair->status; i++) {
+        for (size_t i = 0; chunks && i < count && !pair->status; i++) {
             size_t at;
             chunks[i] = (fine || moon_reach_asked(reader->profile, &reader->model, group, (int64_t)i)) &&
                         pair_chunk_of(writer, reader, group, i, &at) && all_written(direction, writer, group, at);
@@ -228,7 +228,7 @@ static void find_equal(struct pair *pair, const struct pair_direction *direction
     for (size_t group = 0; group < reader->model.group_count && !pair->status; group++) {
         size_t count = moon_compat_chunks(reader, group, tokens);
         bool *chunks = out->chunks[group] = allocate(pair, count, sizeof *chunks);
-        for (size_t i = 0; i < count && !pair->status; i++)
+        for (size_t i = 0; chunks && i < count && !pair->status; i++)
             chunks[i] = direction->answered.chunks[group][i] && pair->same_names &&
                         pair_hash_equal(pair, kind, direction, group, i);
     }
