@@ -9,10 +9,14 @@ build=$1
 report=$build/report
 rm -rf "$report"
 mkdir -p "$report"
+echo "Answers recorded from real vLLM releases, asked of the reference:"
 "$build/gcc/mooncheck" vectors --out "$report/vectors" fixtures/vectors
 vectors=$?
+echo
+echo "The same prompts hashed in many processes of three builds, and of real vLLM where make deps-check fetched it:"
 "$build/gcc/mooncheck" run --only 'hash.processes.*' --out "$report/processes"
 processes=$?
+echo
 "$build/gcc/mooncheck" report --html "$report/index.html" "$report/vectors" "$report/processes" || exit 2
 echo "The report with every case: $report/index.html"
 awk -F'[ ,]+' '/passed/ { p += $1; f += $3; s += $5 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' \

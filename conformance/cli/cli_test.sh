@@ -68,6 +68,8 @@ printf '\357\273\277{}' >"$folder/bom.json"
 printf '{"a":01}' >"$folder/number.json"
 head -c 270000000 /dev/zero | tr '\0' ' ' >"$folder/huge.json"
 mkdir "$folder/folder"
+printf '{"profile":"vllm-0.33","model":"m","kv":{"heads":8}}' >"$folder/side.json"
+printf '{"metadata_server":"P2PHANDSHAKE","master_server_address":"h:50051"}' >"$folder/config.json"
 sed 's/pool_key/pool_kay/' "$folder/good.json" >"$folder/member.json"
 sed 's/"tp_rank":0/"tp_rank":99999999999999999999/' "$folder/good.json" >"$folder/range.json"
 if command -v gzip >/dev/null; then
@@ -77,7 +79,8 @@ if command -v gzip >/dev/null; then
 fi
 
 # ---- every reader of a file
-for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "vectors --known FILE $folder/good.json"; do
+for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "vectors --known FILE $folder/good.json" \
+    "compat FILE $folder/side.json" "compat $folder/side.json FILE"; do
     for case in "truncated:json:" "empty:json:" "nonutf8:json:1:" "deep:json:1:" "duplicate:json:1:" "trailing:json:1:" "bom:json:1:" \
         "number:json:1:" "missing:json: cannot open: No such file" "huge:json: holds more than the limit"; do
         name=${case%%:*}
@@ -92,10 +95,24 @@ for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "vec
     done
     case $reader in
     vectors | report) ;; # they take folders
-    *FILE*) refuses "$reader with a folder" "is a directory" "$mooncheck" vectors --known "$folder/folder" "$folder/good.json" ;;
+    # shellcheck disable=SC2086,SC2046
+    *FILE*) refuses "$reader with a folder" "is a directory" "$mooncheck" $(echo "$reader" | sed "s|FILE|$folder/folder|") ;;
     # shellcheck disable=SC2086
     *) refuses "$reader with a folder" "is a directory" "$mooncheck" $reader "$folder/folder" ;;
     esac
+done
+# lint prints what it found; a file that is no JSON could not be checked, which is one line on stderr and status 2.
+for name in truncated empty nonutf8 trailing bom number; do
+    timeout 60 "$mooncheck" lint "$folder/$name.json" >"$folder/found" 2>"$folder/err"
+    status=$?
+    : >"$folder/out"
+    judge "lint $name.json" "$name.json:" "$status"
+    grep -q 'LINT-001' "$folder/found" || fault "lint $name.json" "no finding LINT-001"
+done
+for case in "deep:deep.json" "missing:cannot open: No such file" "folder:is a directory"; do
+    name=${case%%:*}
+    [ "$name" = folder ] || name=$name.json
+    refuses "lint $name" "${case#*:}" "$mooncheck" lint "$folder/$name"
 done
 refuses "report of a folder without results" "results.json: cannot open" "$mooncheck" report "$folder/folder"
 refuses "a vector file with a wrong member" 'did you mean "pool_key"? (case keys.pool.a.1)' "$mooncheck" vectors "$folder/member.json"
@@ -132,7 +149,9 @@ refuses "drawing an unknown suite" "there is no suite" "$mooncheck" vectors --dr
 # ---- outputs
 for command in "--help" "--version" "man" "completion" "vectors --help" "list" "list --json" "list --by-requirement" \
     "vectors $folder/good.json" "vectors --json $folder/good.json" "vectors --format junit $folder/good.json" \
-    "vectors --format tap $folder/good.json"; do
+    "vectors --format tap $folder/good.json" "hash --tokens 0..31" "hash --tokens 0..31 --explain" "key --model m --hash ab" \
+    "layout --tp 2 --kv-heads 8" "compat $folder/side.json $folder/side.json" "lint $folder/config.json" "lint --explain all" \
+    "hash --help"; do
     # shellcheck disable=SC2086
     ok "$command" "$mooncheck" $command
     # shellcheck disable=SC2086

@@ -106,7 +106,7 @@ static int lint_files(struct moon_arena *arena, const char *const operands[], in
         return status;
     for (const struct moon_lint_finding *one = report.first; one; one = one->next)
         if (strcmp(one->rule->id, "LINT-001") == 0)
-            return MOON_EXIT_BAD; /* that file could not be checked */
+            return moon_cli_complain("%s:%u:%u: no JSON, so it was not checked", one->source, one->line, one->column);
     bool failed = report.counts[MOON_LINT_ERROR] > 0 || (warnings_as_errors && report.counts[MOON_LINT_WARNING] > 0);
     return failed ? MOON_EXIT_FAILED : MOON_EXIT_PASSED;
 }
