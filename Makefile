@@ -108,8 +108,8 @@ MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-a
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all run check check-full deps deps-run deps-check test unit asan ubsan tsan valgrind coverage lint bench fuzz goldens \
-        install uninstall clean help variants
+.PHONY: all run check check-full deps deps-run deps-check test unit asan ubsan tsan valgrind coverage mutants lint bench fuzz goldens \
+        install uninstall clean help
 .DEFAULT_GOAL := all
 
 # ---- use
@@ -173,6 +173,8 @@ valgrind: $(TESTS:%.c=$(BUILD)/gcc/test/%) ## unit tests under valgrind
 	$(Q)conformance/checks/units.sh $(BUILD)/gcc valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=all
 coverage: $(BUILD)/coverage/mooncheck $(TESTS:%.c=$(BUILD)/coverage/test/%) ## gcovr report: build/coverage/report/index.html
 	$(Q)conformance/checks/coverage.sh $(BUILD)
+mutants: all $(RUN_ADAPTERS) $(MUTANTS) ## broken copies of the reference, each of which the vectors must notice
+	$(Q)conformance/checks/mutants.sh $(BUILD)
 lint: ## clang-format, clang-tidy, cppcheck, include graph, rules of the tree
 	$(Q)conformance/checks/lint.sh $(BUILD)
 	$(Q)conformance/checks/includes.sh

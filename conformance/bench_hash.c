@@ -38,9 +38,7 @@ static void collect(void *context, uint64_t block, const void *bytes, size_t len
 }
 
 static struct moon_chain_options chain_options(struct bench *bench, bool with_tap) {
-    size_t count;
-    const struct moon_profile *profiles = moon_profiles(&count);
-    return (struct moon_chain_options){.profile = &profiles[count - 1],
+    return (struct moon_chain_options){.profile = moon_profile_newest(),
                                        .block_tokens = bench->setting->block_tokens,
                                        .none_hash = bench->none_hash.bytes,
                                        .none_hash_bytes = bench->none_hash.length,

@@ -288,6 +288,11 @@ static bool one_sided_error(const struct moon_json *expect, const struct moon_js
     return (where->expect == NULL) != (where->answer == NULL);
 }
 
+const char *moon_difference_seen(struct moon_arena *arena, const struct moon_difference *difference) {
+    return difference->hint[0] ? moon_arena_format(arena, "%s (%s)", difference->seen, difference->hint)
+                               : difference->seen;
+}
+
 int moon_compare(struct moon_arena *arena, const struct moon_suite *suite, const struct moon_json *given,
                  const struct moon_json *expect, const struct moon_json *answer, struct moon_difference *difference) {
     struct pair where;

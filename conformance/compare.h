@@ -15,6 +15,9 @@ struct moon_difference {
     const char *hint;
 };
 
+/* What was seen, with the hint in brackets where there is one. In `arena` or borrowed; NULL when memory refused. */
+const char *moon_difference_seen(struct moon_arena *arena, const struct moon_difference *difference);
+
 /* Compares by the rules of the suite:
  *   - every member of `expect` must be in `answer` and equal; what only `answer` has is a difference
  *   - `optional` members of the suite count only when both have them

@@ -32,21 +32,13 @@ static int no_memory(struct moon_error *error) {
     return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
 }
 
-/* What is required where the reference itself draws. */
-static const struct moon_json *without_random(struct moon_arena *arena, const struct moon_json *answer) {
-    struct moon_json *expect = moon_json_object(arena);
-    moon_json_set(arena, expect, "random", moon_json_bool(arena, true));
-    moon_json_set(arena, expect, "none_hash_len", moon_json_clone(arena, moon_json_member(answer, "none_hash_len")));
-    return moon_json_broken(expect) ? NULL : expect;
-}
-
 /* Compares both answers to one case. Returns as moon_compare. */
 static int compare(struct drawing *drawing, struct moon_arena *arena, const struct moon_question *ours,
                    const struct moon_question *theirs, struct moon_difference *difference) {
     if (!moon_random_case(ours->answer) || moon_json_member(theirs->answer, "error"))
         return moon_compare(arena, ours->suite, ours->given, ours->answer, theirs->answer, difference);
     struct moon_question second = {.suite = ours->suite, .profile = ours->profile, .given = ours->given};
-    const struct moon_json *expect = without_random(arena, ours->answer);
+    const struct moon_json *expect = moon_random_expect(arena, ours->answer);
     if (!expect || moon_target_ask_second(drawing->target, arena, &second, 1, drawing->error) != 0)
         return MOON_ERR_MEMORY;
     if (second.reply != MOON_REPLY_RESULT) {
@@ -160,19 +152,6 @@ static const char *tell_reproduce(struct drawing *drawing, const char *id) {
     return told;
 }
 
-static enum moon_outcome outcome_of(enum moon_reply reply) {
-    switch (reply) {
-    case MOON_REPLY_SKIP:
-        return MOON_OUTCOME_SKIP;
-    case MOON_REPLY_CRASH:
-        return MOON_OUTCOME_CRASH;
-    case MOON_REPLY_TIMEOUT:
-        return MOON_OUTCOME_TIMEOUT;
-    default:
-        return MOON_OUTCOME_ERROR;
-    }
-}
-
 static int judge_case(struct drawing *drawing, const char *id, const struct moon_question *ours,
                       const struct moon_question *theirs) {
     struct moon_result *result = drawing->result;
@@ -190,8 +169,7 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
         one->reason = moon_arena_format(arena, "the harness's fault: the reference refuses a case that was drawn: %s",
                                         ours->reason);
     } else if (theirs->reply != MOON_REPLY_RESULT) {
-        one->outcome = outcome_of(theirs->reply);
-        one->reason = moon_arena_copy(arena, theirs->reason, strlen(theirs->reason));
+        moon_judge_unanswered(result, theirs, one);
     } else {
         status = compare(drawing, arena, ours, theirs, &difference);
         one->outcome = status == 0 ? MOON_OUTCOME_PASS : MOON_OUTCOME_FAIL;
@@ -201,8 +179,7 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
     if (moon_outcome_is_failure(one->outcome)) {
         one->done = tell_given(arena, theirs);
         one->expected = difference.expected;
-        one->seen = difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint)
-                                       : difference.seen;
+        one->seen = moon_difference_seen(arena, &difference);
         one->reproduce = tell_reproduce(drawing, id);
         if (!one->done || !one->seen || !one->reproduce)
             return no_memory(drawing->error);

@@ -126,8 +126,7 @@ static void judge_answer(struct judge *judge, const struct moon_vector *vector, 
     if (status == 0)
         return;
     one->expected = difference.expected;
-    one->seen =
-        difference.hint[0] ? moon_arena_format(arena, "%s (%s)", difference.seen, difference.hint) : difference.seen;
+    one->seen = moon_difference_seen(arena, &difference);
 }
 
 static enum moon_outcome outcome_of(enum moon_reply reply) {
@@ -141,6 +140,12 @@ static enum moon_outcome outcome_of(enum moon_reply reply) {
     default:
         return MOON_OUTCOME_ERROR;
     }
+}
+
+void moon_judge_unanswered(struct moon_result *result, const struct moon_question *question,
+                           struct moon_result_case *one) {
+    one->outcome = outcome_of(question->reply);
+    one->reason = moon_arena_copy(result->arena, question->reason, strlen(question->reason));
 }
 
 /* A listed case that fails is expected to; one that passes is an error, so that the list stays true. */
@@ -212,8 +217,7 @@ static int ask_batch(struct judge *judge) {
         if (question->reply == MOON_REPLY_RESULT) {
             judge_answer(judge, batch->vectors[i], question, &batch->seconds[i], one);
         } else {
-            one->outcome = outcome_of(question->reply);
-            one->reason = moon_arena_copy(judge->result->arena, question->reason, strlen(question->reason));
+            moon_judge_unanswered(judge->result, question, one);
         }
         status = finish_case(judge, batch->vectors[i], one);
     }

@@ -32,6 +32,10 @@ struct moon_judge_setting {
 int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *vectors,
                        const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error);
 
+/* Sets the outcome and reason of a case whose question was not answered; the reason is NULL when memory refused. */
+void moon_judge_unanswered(struct moon_result *result, const struct moon_question *question,
+                           struct moon_result_case *one);
+
 /* Adds a case with what is known before it is asked: id, suite, profile, requirement. NULL when memory refused. */
 struct moon_result_case *moon_judge_add(struct moon_result *result, const char *id, const char *kind, const char *suite,
                                         const char *profile);

@@ -55,15 +55,17 @@ static bool must_differ(const struct moon_profile *profile, const char *algorith
     return !moon_processes_seeds[seed].value && (xxhash || profile->none_hash == MOON_NONE_HASH_RANDOM_BYTES);
 }
 
-static bool is_random(const struct moon_json *answer) {
-    return moon_random_case(answer);
-}
-
 static void fail(struct moon_processes_run *run, struct moon_result_case *one, const char *expected, const char *who,
                  const char *seen) {
     one->outcome = MOON_OUTCOME_FAIL;
     one->expected = expected;
     one->seen = moon_arena_format(run->arena, "%s: %s", who, seen);
+}
+
+static void fail_by(struct moon_processes_run *run, struct moon_result_case *one,
+                    const struct moon_difference *difference, const char *who) {
+    fail(run, one, difference->expected, who,
+         moon_arena_format(run->arena, "%s%s%s", difference->seen, difference->hint[0] ? ", " : "", difference->hint));
 }
 
 /* One answer against what is required of it alone. True when good. */
@@ -78,7 +80,7 @@ static bool judge_one(struct moon_processes_run *run, struct moon_result_case *o
         one->reason = moon_arena_format(run->arena, "%s: %s", who, question->reason);
         return false;
     }
-    if (is_random(question->answer) != random) {
+    if (moon_random_case(question->answer) != random) {
         fail(run, one, random ? "a NONE_HASH that each process draws" : "a NONE_HASH that is the same in every process",
              who, random ? "says that it is fixed" : "says that it is random");
         return false;
@@ -86,8 +88,7 @@ static bool judge_one(struct moon_processes_run *run, struct moon_result_case *o
     if (random ||
         moon_compare(run->arena, &moon_suite_hash, question->given, required, question->answer, &difference) == 0)
         return true;
-    fail(run, one, difference.expected, who,
-         moon_arena_format(run->arena, "%s%s%s", difference.seen, difference.hint[0] ? ", " : "", difference.hint));
+    fail_by(run, one, &difference, who);
     return false;
 }
 
@@ -95,17 +96,13 @@ static bool judge_one(struct moon_processes_run *run, struct moon_result_case *o
 static bool judge_pair(struct moon_processes_run *run, struct moon_result_case *one, const struct moon_question *a,
                        const struct moon_question *b, const char *who) {
     struct moon_difference difference = {"", "", ""};
-    struct moon_json *expect = moon_json_object(run->arena);
-    moon_json_set(run->arena, expect, "random", moon_json_bool(run->arena, true));
-    moon_json_set(run->arena, expect, "none_hash_len",
-                  moon_json_clone(run->arena, moon_json_member(a->answer, "none_hash_len")));
-    if (moon_json_broken(expect))
+    const struct moon_json *expect = moon_random_expect(run->arena, a->answer);
+    if (!expect)
         return false;
     if (moon_random_compare(run->arena, &moon_suite_hash, a->profile, a->given, expect, a->answer, b->answer,
                             &difference) == 0)
         return true;
-    fail(run, one, difference.expected, who,
-         moon_arena_format(run->arena, "%s%s%s", difference.seen, difference.hint[0] ? ", " : "", difference.hint));
+    fail_by(run, one, &difference, who);
     return false;
 }
 
@@ -138,8 +135,8 @@ static bool judge_question(struct moon_processes_run *run, struct moon_result_ca
         judged += worker->peer == peers;
         if (answer->reply != MOON_REPLY_RESULT)
             continue;
-        for (size_t earlier = 0; random && is_random(answer->answer) && earlier < count; earlier++)
-            if (is_random(seen[earlier]->answer) && !judge_pair(run, one, answer, seen[earlier], worker->label))
+        for (size_t earlier = 0; random && moon_random_case(answer->answer) && earlier < count; earlier++)
+            if (moon_random_case(seen[earlier]->answer) && !judge_pair(run, one, answer, seen[earlier], worker->label))
                 return false;
         seen[count++] = answer;
     }

@@ -10,6 +10,13 @@ bool moon_random_case(const struct moon_json *expect) {
     return moon_json_is(random, MOON_JSON_BOOL) && random->boolean;
 }
 
+const struct moon_json *moon_random_expect(struct moon_arena *arena, const struct moon_json *answer) {
+    struct moon_json *expect = moon_json_object(arena);
+    moon_json_set(arena, expect, "random", moon_json_bool(arena, true));
+    moon_json_set(arena, expect, "none_hash_len", moon_json_clone(arena, moon_json_member(answer, "none_hash_len")));
+    return moon_json_broken(expect) ? NULL : expect;
+}
+
 static int differ(struct moon_difference *difference, const char *expected, const char *seen, const char *hint) {
     if (!expected || !seen || !hint)
         return MOON_ERR_MEMORY;

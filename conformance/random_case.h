@@ -8,6 +8,9 @@
 /* True for an `expect` that is marked random. */
 bool moon_random_case(const struct moon_json *expect);
 
+/* What is required of the answers of other processes where this one draws, too. NULL when memory refused. */
+const struct moon_json *moon_random_expect(struct moon_arena *arena, const struct moon_json *answer);
+
 /* Judges the answers of two processes to one random case:
  *   - both say random, and give what `expect` fixes
  *   - both give a NONE_HASH of the length that `expect` states, and the two differ

@@ -5,23 +5,12 @@
 
 #include <string.h>
 
-static const char *format = "terminal";
+static struct moon_cli_report report = MOON_CLI_REPORT_DEFAULT;
 static int64_t case_timeout_ms = MOON_TARGET_CASE_TIMEOUT_MS_DEFAULT;
 
 static const struct moon_option options[] = {
-    {.name = "format",
-     .kind = MOON_OPTION_CHOICE,
-     .into = &format,
-     .value = "FORM",
-     .choices = "terminal|tap|junit|json",
-     .help = "form of the report on standard output; default: terminal"},
-    {.name = "case-timeout-ms",
-     .kind = MOON_OPTION_INTEGER,
-     .into = &case_timeout_ms,
-     .value = "MS",
-     .min = 1,
-     .max = 86400000,
-     .help = "how long one answer may take; default: 30000"},
+    MOON_CLI_FORMAT_ROW(report),
+    MOON_CLI_CASE_TIMEOUT_ROW(case_timeout_ms, "answer"),
     {.name = NULL},
 };
 
@@ -52,7 +41,7 @@ int moon_cli_adapter(const char *const operands[], int count) {
     moon_cli_open_result(&result, &arena, spec ? spec : "");
     int status = spec ? moon_adapter_check(spec, &setting, &result, &error)
                       : moon_fail(&error, MOON_ERR_MEMORY, NULL, "out of memory");
-    int exit_status = status == 0 ? moon_cli_finish(&result, format, NULL) : moon_cli_fail(&error);
+    int exit_status = moon_cli_finish(status, &error, &result, &report);
     moon_arena_close(&arena);
     return exit_status;
 }

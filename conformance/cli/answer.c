@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The --json form that commands of a suite share: one question read, its answer or explanation printed. */
+/* What commands of a suite share: the release asked for, and the --json form, one question read and its answer or
+ * explanation printed. */
 #include "conformance/cli/cli.h"
 
 #include "conformance/suites/suite.h"
 #include "conformance/suites/world.h"
 
-/* Takes {"profile","given"} apart. */
-static int open_question(const char *source, const struct moon_json *document, const struct moon_profile **profile,
-                         struct moon_json **given, struct moon_error *error) {
+const struct moon_profile *moon_cli_profile(const char *name, struct moon_error *error) {
+    return name ? moon_profile_find(name, error) : moon_profile_newest();
+}
+
+int moon_cli_read_question(struct moon_arena *arena, const char *path, const struct moon_profile **profile,
+                           struct moon_json **given, struct moon_error *error) {
     static const char *const names[] = {"profile", "given", NULL};
-    const char *name = NULL;
-    if (moon_json_closed(source, document, names, error) != 0 ||
+    const char *source = moon_io_source(path), *name = NULL;
+    struct moon_json *document = NULL;
+    if (moon_io_read_json(arena, path, MOON_JSON_STRICT, &document, error) != 0 ||
+        moon_json_closed(source, document, names, error) != 0 ||
         moon_json_get_string(source, document, "profile", true, &name, NULL, error) != 0 ||
         moon_json_get(source, document, "given", true, MOON_JSON_OBJECT, given, error) != 0)
         return error->status;
@@ -25,7 +31,7 @@ int moon_cli_answer(const char *suite_name, const char *path, bool explain) {
     const struct moon_suite *suite = moon_suite_find(suite_name);
     const struct moon_suite_world *world = moon_suite_world_system();
     const struct moon_profile *profile = NULL;
-    struct moon_json *document = NULL, *given = NULL, *answer = NULL;
+    struct moon_json *given = NULL, *answer = NULL;
     struct moon_error error;
     struct moon_arena arena;
     struct moon_text text;
@@ -33,8 +39,7 @@ int moon_cli_answer(const char *suite_name, const char *path, bool explain) {
     moon_arena_open(&arena, moon_memory_heap());
     moon_text_open(&text, moon_memory_heap());
     const char *source = moon_io_source(path);
-    if (moon_io_read_json(&arena, path, MOON_JSON_STRICT, &document, &error) != 0 ||
-        open_question(source, document, &profile, &given, &error) != 0)
+    if (moon_cli_read_question(&arena, path, &profile, &given, &error) != 0)
         exit_status = moon_cli_fail(&error);
     else if (explain)
         exit_status = suite->explain(world, &arena, profile, source, given, &text, &error) == 0 ? moon_cli_print(&text)

@@ -5,6 +5,7 @@
 
 #include "conformance/io.h"
 #include "ref/base/options.h"
+#include "ref/key/profile.h"
 
 /* Exit statuses of every command. */
 enum moon_exit {
@@ -52,7 +53,14 @@ int moon_cli_print(const struct moon_text *text);
 /* Writes JSON, pretty, with a final newline. Returns as moon_cli_print. */
 int moon_cli_print_json(const struct moon_json *value);
 
-/* Answers one {"profile","given"} object read from FILE|- (members in this closed list) by the suite of that name:
+/* The profile of that name, the newest for NULL; NULL and an error if there is none. */
+const struct moon_profile *moon_cli_profile(const char *name, struct moon_error *error);
+/* Reads one {"profile","given"} object (members in this closed list) from FILE|- into `arena`. Returns 0, or an error
+ * with its place. */
+int moon_cli_read_question(struct moon_arena *arena, const char *path, const struct moon_profile **profile,
+                           struct moon_json **given, struct moon_error *error);
+
+/* Answers one {"profile","given"} object read from FILE|- by the suite of that name:
  * prints its `expect` object, or with `explain` the explanation. Returns the exit status. This is `--json` of hash, key
  * and layout. */
 int moon_cli_answer(const char *suite, const char *path, bool explain);

@@ -106,14 +106,8 @@ static void the_schema_takes_what_the_reader_takes(void) {
     moon_arena_open(&arena, moon_memory_heap());
     CU_ASSERT_EQUAL_FATAL(moon_schema_open(&schema, &arena, "compat", &error), 0);
     for (int i = 0; i < 300; i++) {
-        uint8_t bytes[128];
-        struct moon_cursor cursor;
         struct moon_text texts[2];
-        moon_random_fill(&random, bytes, sizeof bytes);
-        moon_cursor_open(&cursor, bytes, sizeof bytes);
-        for (int side = 0; side < 2; side++)
-            moon_text_open(&texts[side], moon_memory_heap());
-        draw_cases(&cursor, &texts[0], &texts[1]);
+        open_random_cases(&random, texts);
         for (int side = 0; side < 2; side++) {
             MOON_CHECK_INT(check(&schema, &arena, texts[side].data, texts[side].length), 0);
             moon_text_close(&texts[side]);

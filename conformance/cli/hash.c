@@ -201,10 +201,8 @@ static int print_hashes(struct moon_arena *arena, const struct moon_profile *pro
 }
 
 static int answer_flags(struct moon_arena *arena, struct moon_text *out) {
-    size_t count;
     struct moon_error error;
-    const struct moon_profile *all = moon_profiles(&count);
-    const struct moon_profile *profile = asked.profile ? moon_profile_find(asked.profile, &error) : &all[count - 1];
+    const struct moon_profile *profile = moon_cli_profile(asked.profile, &error);
     if (!profile)
         return moon_cli_fail(&error);
     struct moon_json *given = given_by_flags(arena, profile);

@@ -50,21 +50,12 @@ const struct moon_command moon_command_key = {
     0,
 };
 
-/* The profile asked for, `otherwise` if none was. Returns false after a message. */
-static bool find_profile(const struct moon_profile *otherwise, const struct moon_profile **profile) {
-    struct moon_error error;
-    *profile = asked.profile ? moon_profile_find(asked.profile, &error) : otherwise;
-    if (asked.profile && !*profile)
-        moon_cli_fail(&error);
-    return *profile || !asked.profile;
-}
-
 static int parse_key(struct moon_text *out) {
-    const struct moon_profile *profile;
     struct moon_key_readings readings;
     struct moon_error error;
-    if (!find_profile(NULL, &profile))
-        return MOON_EXIT_BAD;
+    const struct moon_profile *profile = asked.profile ? moon_profile_find(asked.profile, &error) : NULL;
+    if (asked.profile && !profile)
+        return moon_cli_fail(&error);
     if (moon_key_parse(profile, moon_key_text(asked.parse), &readings, &error) != 0)
         return moon_cli_fail(&error);
     moon_key_explain_readings(&readings, out);
@@ -86,12 +77,12 @@ static int64_t number_or_0(int64_t number) {
 }
 
 static int build_key(struct moon_text *out) {
-    size_t count;
-    const struct moon_profile *all = moon_profiles(&count), *profile;
+    struct moon_error error;
+    const struct moon_profile *profile = moon_cli_profile(asked.profile, &error);
     if (!asked.hash)
         return moon_cli_complain("--hash is needed (or --parse, or --json)");
-    if (!find_profile(&all[count - 1], &profile))
-        return MOON_EXIT_BAD;
+    if (!profile)
+        return moon_cli_fail(&error);
     const struct moon_pool_key key = {
         .cache_prefix = text_or(asked.prefix, ""),
         .model_name = moon_model_name(text_or(asked.model, "model")),

@@ -86,27 +86,13 @@ static int given_from_flags(struct moon_arena *arena, struct moon_json **out, st
 /* Reads the question from --json or the flags. */
 static int read_question(struct moon_arena *arena, const char **source, const struct moon_profile **profile,
                          struct moon_json **given, struct moon_error *error) {
-    static const char *const names[] = {"profile", "given", NULL};
-    size_t count;
-    const struct moon_profile *all = moon_profiles(&count);
-    struct moon_json *document = NULL;
-    const char *name = asked.profile ? asked.profile : all[count - 1].name;
-    int status = 0;
     *source = asked.json ? moon_io_source(asked.json) : "flags";
-    if (asked.json) {
-        status = moon_io_read_json(arena, asked.json, MOON_JSON_STRICT, &document, error);
-        if (!status)
-            status = moon_json_closed(*source, document, names, error);
-        if (!status)
-            status = moon_json_get_string(*source, document, "profile", true, &name, NULL, error);
-        if (!status)
-            status = moon_json_get(*source, document, "given", true, MOON_JSON_OBJECT, given, error);
-    } else {
-        status = given_from_flags(arena, given, error);
-    }
+    if (asked.json)
+        return moon_cli_read_question(arena, asked.json, profile, given, error);
+    int status = given_from_flags(arena, given, error);
     if (status)
         return status;
-    *profile = moon_profile_find(name, error);
+    *profile = moon_cli_profile(asked.profile, error);
     return *profile ? 0 : error->status;
 }
 

@@ -9,8 +9,8 @@
 
 enum { LIST_MAX = 16 };
 
-static const char *only, *out_folder, *format = "terminal", *builds_text;
-static bool json;
+static const char *only, *builds_text;
+static struct moon_cli_report report = MOON_CLI_REPORT_DEFAULT;
 static struct moon_option_list peers;
 
 static const struct moon_option options[] = {
@@ -30,18 +30,7 @@ static const struct moon_option options[] = {
      .into = &peers,
      .value = "COMMAND",
      .help = "adapter of a real release; may be repeated; default: the releases that make deps-check fetched"},
-    {.name = "out",
-     .kind = MOON_OPTION_TEXT,
-     .into = &out_folder,
-     .value = "DIR",
-     .help = "write every form of the report there"},
-    {.name = "format",
-     .kind = MOON_OPTION_CHOICE,
-     .into = &format,
-     .value = "FORM",
-     .choices = "terminal|tap|junit|json",
-     .help = "form of the report on standard output; default: terminal"},
-    {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "the same as --format json"},
+    MOON_CLI_REPORT_ROWS(report, ""),
     {.name = NULL},
 };
 
@@ -150,8 +139,7 @@ int moon_cli_run(const char *const operands[], int count) {
     for (size_t i = 0; moon_families[i].name && status == 0; i++)
         if (may_match(moon_families[i].name))
             status = moon_families[i].run(&setting, &result, &error);
-    int exit_status =
-        status == 0 ? moon_cli_finish(&result, json ? "json" : format, out_folder) : moon_cli_fail(&error);
+    int exit_status = moon_cli_finish(status, &error, &result, &report);
     moon_arena_close(&arena);
     return exit_status;
 }

@@ -151,13 +151,17 @@ static int write_folder(const struct moon_result *result, const char *folder) {
     return 0;
 }
 
-int moon_cli_finish(struct moon_result *result, const char *format, const char *out_folder) {
+int moon_cli_finish(int status, const struct moon_error *error, struct moon_result *result,
+                    const struct moon_cli_report *report) {
+    const char *format = report->json ? "json" : report->format;
     writer write = strcmp(format, "json") == 0    ? moon_report_json
                    : strcmp(format, "tap") == 0   ? moon_report_tap
                    : strcmp(format, "junit") == 0 ? moon_report_junit
                                                   : terminal;
+    if (status != 0)
+        return moon_cli_fail(error);
     result->duration_ns = moon_now_ns() - started_ns;
-    if (out_folder && write_folder(result, out_folder) != 0)
+    if (report->out_folder && write_folder(result, report->out_folder) != 0)
         return MOON_EXIT_BAD;
     if (write_form(result, write, NULL, NULL) != 0)
         return MOON_EXIT_BAD;

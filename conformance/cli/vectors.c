@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static const char *target_spec = "ref", *profile_name, *only, *known_path, *out_folder, *format = "terminal";
-static bool json;
+static const char *target_spec = "ref", *profile_name, *only, *known_path;
+static struct moon_cli_report report = MOON_CLI_REPORT_DEFAULT;
 static int64_t limit, draw, seed = 1, case_timeout_ms = MOON_TARGET_CASE_TIMEOUT_MS_DEFAULT,
                             window = MOON_TARGET_WINDOW_DEFAULT;
 static struct moon_option_list suites;
@@ -34,18 +34,7 @@ static const struct moon_option options[] = {
      .value = "FILE",
      .help =
          "cases that are known to fail; one that passes, or an entry that has expired or matches nothing, is an error"},
-    {.name = "out",
-     .kind = MOON_OPTION_TEXT,
-     .into = &out_folder,
-     .value = "DIR",
-     .help = "write every form of the report there; with --draw also the cases that differed (default: build/drawn)"},
-    {.name = "format",
-     .kind = MOON_OPTION_CHOICE,
-     .into = &format,
-     .value = "FORM",
-     .choices = "terminal|tap|junit|json",
-     .help = "form of the report on standard output; default: terminal"},
-    {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "the same as --format json"},
+    MOON_CLI_REPORT_ROWS(report, "; with --draw also the cases that differed (default: build/drawn)"),
     {.name = "limit",
      .kind = MOON_OPTION_INTEGER,
      .into = &limit,
@@ -72,13 +61,7 @@ static const struct moon_option options[] = {
      .into = &suites,
      .value = "NAME",
      .help = "with --draw, only this suite; may be repeated; default: all that the target offers"},
-    {.name = "case-timeout-ms",
-     .kind = MOON_OPTION_INTEGER,
-     .into = &case_timeout_ms,
-     .value = "MS",
-     .min = 1,
-     .max = 86400000,
-     .help = "how long one case may take; default: 30000"},
+    MOON_CLI_CASE_TIMEOUT_ROW(case_timeout_ms, "case"),
     {.name = "window",
      .kind = MOON_OPTION_INTEGER,
      .into = &window,
@@ -170,7 +153,7 @@ static int judge_drawn(struct moon_target *target, const struct moon_profile *pr
                                              .suites = suites.values,
                                              .suite_count = suites.count,
                                              .only = only,
-                                             .folder = out_folder ? out_folder : "build/drawn",
+                                             .folder = report.out_folder ? report.out_folder : "build/drawn",
                                              .spec = target_spec};
     result->seed = moon_arena_format(result->arena, "%lld", (long long)seed);
     if (!result->seed)
@@ -198,7 +181,7 @@ int moon_cli_vectors(const char *const operands[], int count) {
     struct moon_target *target = NULL;
     struct moon_error error;
     const struct moon_profile *profile = NULL;
-    int status = 0, exit_status;
+    int status = 0;
     const char *fault = usage_fault(count);
     if (fault)
         return moon_cli_complain("%s", fault);
@@ -216,7 +199,7 @@ int moon_cli_vectors(const char *const operands[], int count) {
         status = draw > 0 ? judge_drawn(target, profile, &result, &error)
                           : judge_files(target, operands, count, profile, &result, &error);
     }
-    exit_status = status == 0 ? moon_cli_finish(&result, json ? "json" : format, out_folder) : moon_cli_fail(&error);
+    int exit_status = moon_cli_finish(status, &error, &result, &report);
     moon_target_close(target);
     moon_arena_close(&arena);
     return exit_status;

@@ -2,6 +2,7 @@
 /* Suite config: how the connector reads its configuration file and its environment. */
 #include "conformance/suites/config.h"
 
+#include "conformance/suites/refusal.h"
 #include "ref/config/environment.h"
 #include "ref/config/python_repr.h"
 #include "ref/config/store_config.h"
@@ -96,12 +97,13 @@ static int read_env(const struct call *call, struct moon_environment *environmen
     return status;
 }
 
-/* Both operations came with 0.22. */
-static int need_022(const struct call *call) {
-    if (call->profile->config_mode)
-        return MOON_OK;
-    return moon_json_fail(call->error, MOON_ERR_UNSUPPORTED, call->source, call->given, "%s does not read this",
-                          call->profile->name);
+/* Begins an operation that has an environment; both came with 0.22. */
+static int open_operation(const struct call *call, const char *const names[], struct moon_environment *environment) {
+    if (!call->profile->config_mode)
+        return moon_json_fail(call->error, MOON_ERR_UNSUPPORTED, call->source, call->given, "%s does not read this",
+                              call->profile->name);
+    int status = moon_json_closed(call->source, call->given, names, call->error);
+    return status ? status : read_env(call, environment);
 }
 
 static int answer_segment(struct call *call, struct moon_json **value) {
@@ -110,11 +112,7 @@ static int answer_segment(struct call *call, struct moon_json **value) {
     struct moon_json *extra = NULL;
     const char *segment = NULL;
     size_t length = 0;
-    int status = need_022(call);
-    if (!status)
-        status = moon_json_closed(call->source, call->given, names, call->error);
-    if (!status)
-        status = read_env(call, &environment);
+    int status = open_operation(call, names, &environment);
     if (!status)
         status = moon_json_get(call->source, call->given, "extra_config", false, MOON_JSON_OBJECT, &extra, call->error);
     if (!status)
@@ -129,11 +127,7 @@ static int answer_hostname(struct call *call, struct moon_json **value) {
     struct moon_environment environment;
     const char *local_ip = NULL, *hostname = NULL;
     size_t length = 0;
-    int status = need_022(call);
-    if (!status)
-        status = moon_json_closed(call->source, call->given, names, call->error);
-    if (!status)
-        status = read_env(call, &environment);
+    int status = open_operation(call, names, &environment);
     if (!status)
         status = moon_json_get_string(call->source, call->given, "local_ip", true, &local_ip, NULL, call->error);
     if (status)
@@ -151,15 +145,6 @@ static int answer_store_config(struct call *call, struct moon_json **value) {
     if (!status)
         *value = moon_store_config_json(call->arena, &config);
     return status;
-}
-
-static struct moon_json *error_answer(const struct call *call) {
-    struct moon_json *answer = moon_json_object(call->arena);
-    struct moon_json *fault = moon_json_set(call->arena, answer, "error", moon_json_object(call->arena));
-    moon_json_set(call->arena, fault, "class", moon_json_string(call->arena, call->raised.type));
-    moon_json_set(call->arena, fault, "message",
-                  moon_json_bytes(call->arena, call->raised.message, call->raised.length));
-    return answer;
 }
 
 static int answer_call(struct call *call, struct moon_json **result) {
@@ -180,7 +165,7 @@ static int answer_call(struct call *call, struct moon_json **result) {
     if (status && status != MOON_ERR_REFUSED)
         return status;
     if (status) {
-        *result = error_answer(call);
+        *result = moon_exception_answer(call->arena, call->raised.type, call->raised.message, call->raised.length);
     } else {
         *result = moon_json_object(call->arena);
         moon_json_set(call->arena, *result, "value", value);

@@ -159,22 +159,16 @@ static int answer(const struct moon_suite_world *world, struct moon_arena *arena
                   struct moon_error *error) {
     struct moon_hash_case one;
     struct moon_hash_result computed;
-    struct moon_error why = {.status = MOON_OK};
+    struct moon_error why;
+    struct moon_json *built = NULL;
     int status = moon_hash_case_read(world, arena, profile, source, given, &one, &why);
     if (status == 0) {
         status = moon_hash_case_compute(world, arena, profile, &one, &computed, &why);
         if (status == 0)
-            *result = build_answer(arena, &one, &computed);
+            built = build_answer(arena, &one, &computed);
         moon_hash_result_close(&computed);
     }
-    if (status == MOON_ERR_REFUSED)
-        *result = moon_refusal_answer(arena, &why);
-    else if (status) {
-        if (error)
-            *error = why;
-        return status;
-    }
-    return moon_json_broken(*result) ? moon_fail(error, MOON_ERR_MEMORY, NULL, "no memory for the answer") : 0;
+    return moon_suite_end(arena, status, built, &why, result, error);
 }
 
 static const char *const optional[] = {"preimages", "none_hash_preimage", NULL};

@@ -227,21 +227,24 @@ static int read_prompt(const struct call *call, struct prompt *prompt) {
     return status ? status : read_mask(call, query);
 }
 
+/* Reads the case and begins the walk through its chunks. */
+static int open_prompt(const struct call *call, struct prompt *prompt, struct moon_chunk_walk *walk) {
+    *prompt = (struct prompt){0};
+    int status = read_prompt(call, prompt);
+    return status ? status : moon_chunk_walk_open(walk, call->profile, &prompt->query, call->error);
+}
+
 static int answer_chunk_keys(const struct call *call, struct moon_text *text, struct moon_json *answer) {
-    struct prompt prompt = {0};
+    struct prompt prompt;
     struct moon_chunk_walk walk;
     struct moon_chunk chunk;
-    int status = read_prompt(call, &prompt);
-    if (!status)
-        status = moon_chunk_walk_open(&walk, call->profile, &prompt.query, call->error);
+    int status = open_prompt(call, &prompt, &walk);
     if (status)
         return status;
     struct moon_json *chunks = moon_json_set(call->arena, answer, "chunks", moon_json_array(call->arena));
     while (moon_chunk_walk_next(&walk, &chunk) && !text->failed) {
         moon_text_clear(text);
-        moon_key_prefix(call->profile, &prompt.key, text);
-        moon_text_char(text, '@');
-        moon_chunk_hash_text(&prompt.hashes, &chunk, text);
+        moon_chunk_key(call->profile, &prompt.key, &prompt.hashes, &chunk, text);
         struct moon_json *row = moon_json_push(chunks, moon_json_array(call->arena));
         moon_json_push(row, moon_json_int(call->arena, chunk.start_tokens));
         moon_json_push(row, moon_json_int(call->arena, chunk.end_tokens));
@@ -260,12 +263,10 @@ static const char *chunk_rule(const struct call *call, const struct moon_chunk_q
 }
 
 static int explain_chunk_keys(const struct call *call, struct moon_text *out) {
-    struct prompt prompt = {0};
+    struct prompt prompt;
     struct moon_chunk_walk walk;
     struct moon_chunk chunk;
-    int status = read_prompt(call, &prompt);
-    if (!status)
-        status = moon_chunk_walk_open(&walk, call->profile, &prompt.query, call->error);
+    int status = open_prompt(call, &prompt, &walk);
     if (status)
         return status;
     moon_text_format(out, "chunks of %" PRId64 " tokens from chunk %" PRId64 " on (KEY-014)\n", prompt.query.block_size,
@@ -273,9 +274,7 @@ static int explain_chunk_keys(const struct call *call, struct moon_text *out) {
     while (moon_chunk_walk_next(&walk, &chunk)) {
         moon_text_format(out, "chunk %" PRId64 ", tokens %" PRId64 " to %" PRId64 ": %s\n  ", chunk.id,
                          chunk.start_tokens, chunk.end_tokens, chunk_rule(call, &prompt.query, &chunk));
-        moon_key_prefix(call->profile, &prompt.key, out);
-        moon_text_char(out, '@');
-        moon_chunk_hash_text(&prompt.hashes, &chunk, out);
+        moon_chunk_key(call->profile, &prompt.key, &prompt.hashes, &chunk, out);
         moon_text_char(out, '\n');
     }
     return 0;
@@ -320,17 +319,7 @@ static int answer(const struct moon_suite_world *world, struct moon_arena *arena
     if (!status)
         status = operation->answer(&call, &text, built);
     moon_text_close(&text);
-    if (status == MOON_ERR_REFUSED) {
-        built = moon_refusal_answer(arena, &failure);
-        status = 0;
-    }
-    if (!status && moon_json_broken(built))
-        status = out_of_memory(&failure);
-    if (!status)
-        *result = built;
-    else if (error)
-        *error = failure;
-    return status;
+    return moon_suite_end(arena, status, built, &failure, result, error);
 }
 
 static int explain(const struct moon_suite_world *world, struct moon_arena *arena, const struct moon_profile *profile,

@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the suite keys: answers, defaults, members that a release does not know, drawn cases, refused memory. */
-#include "conformance/suites/suite.h"
-
-#include "ref/base/unit.h"
-
-static int answer(struct moon_arena *arena, const char *profile, const char *given, char out[1024],
-                  struct moon_error *error) {
-    struct moon_json *document = NULL, *result = NULL;
-    struct moon_text text;
-    MOON_CHECK_INT(moon_json_read(arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, error), 0);
-    int status =
-        moon_suite_keys.answer(NULL, arena, moon_profile_find(profile, NULL), "test", document, &result, error);
-    moon_text_open(&text, moon_memory_heap());
-    if (status == 0)
-        moon_json_write(result, MOON_JSON_COMPACT, &text);
-    snprintf(out, 1024, "%s", moon_text_value(&text));
-    moon_text_close(&text);
-    return status;
-}
+#include "conformance/suites/suite_check.h"
 
 static void answers_are_those_of_the_release(void) {
     static const struct {
@@ -44,22 +27,23 @@ static void answers_are_those_of_the_release(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct moon_arena arena;
+        struct moon_json *result = NULL;
+        struct moon_text out;
         struct moon_error error = {0};
-        char out[1024];
         moon_arena_open(&arena, moon_memory_heap());
-        MOON_CHECK_INT(answer(&arena, rows[i].profile, rows[i].given, out, &error), 0);
-        MOON_CHECK_TEXT(out, rows[i].expect);
+        moon_text_open(&out, moon_memory_heap());
+        MOON_CHECK_INT(suite_ask(&moon_suite_keys, &arena, rows[i].profile, rows[i].given, &result, &error), 0);
+        if (result)
+            moon_json_write(result, MOON_JSON_COMPACT, &out);
+        MOON_CHECK_TEXT(moon_text_value(&out), rows[i].expect);
         MOON_CHECK_TEXT(error.message, ""); /* untouched */
+        moon_text_close(&out);
         moon_arena_close(&arena);
     }
 }
 
 static void bad_cases_are_told_with_their_place(void) {
-    static const struct {
-        const char *profile, *given;
-        int status;
-        const char *where;
-    } rows[] = {
+    static const struct suite_bad_case rows[] = {
         {"0.33", "{}", MOON_ERR_SCHEMA, "$"},
         {"0.33", "[]", MOON_ERR_SCHEMA, "$"},
         {"0.33", "{\"op\":\"x\"}", MOON_ERR_SCHEMA, "$.op"},
@@ -88,72 +72,16 @@ static void bad_cases_are_told_with_their_place(void) {
         {"0.33", "{\"op\":\"chunk_keys\",\"block_hashes\":[],\"put_step\":0}", MOON_ERR_RANGE, "$.put_step"},
         {"0.24", "{\"op\":\"chunk_keys\",\"block_hashes\":[],\"put_step\":1}", MOON_ERR_SCHEMA, "$.put_step"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct moon_arena arena;
-        struct moon_error error = {0};
-        char out[1024];
-        moon_arena_open(&arena, moon_memory_heap());
-        MOON_CHECK_INT(answer(&arena, rows[i].profile, rows[i].given, out, &error), rows[i].status);
-        const char *place = strrchr(error.where, ' ');
-        MOON_CHECK_TEXT(place ? place + 1 : "", rows[i].where);
-        moon_arena_close(&arena);
-    }
+    suite_check_bad_cases(&moon_suite_keys, rows, sizeof rows / sizeof rows[0]);
 }
 
-/* Draws for each release, and answers and explains what was drawn. */
 static void drawn_cases_are_answered(void) {
-    size_t count;
-    const struct moon_profile *all = moon_profiles(&count);
-    for (size_t i = 0; i < count * 60; i++) {
-        const struct moon_profile *profile = &all[i % count];
-        struct moon_arena arena;
-        struct moon_random random;
-        struct moon_json *given = NULL, *result = NULL;
-        struct moon_text out;
-        struct moon_error error = {0};
-        moon_arena_open(&arena, moon_memory_heap());
-        moon_text_open(&out, moon_memory_heap());
-        moon_random_seed(&random, i);
-        MOON_CHECK_INT(moon_suite_keys.draw(&arena, &random, profile, &given), 0);
-        MOON_CHECK_INT(moon_suite_keys.answer(NULL, &arena, profile, "drawn", given, &result, &error), 0);
-        MOON_CHECK_INT(moon_suite_keys.explain(NULL, &arena, profile, "drawn", given, &out, &error), 0);
-        MOON_CHECK_TEXT(error.message, "");
-        CU_ASSERT(out.length > 0);
-        moon_text_close(&out);
-        moon_arena_close(&arena);
-    }
+    suite_check_drawn(&moon_suite_keys, true);
 }
 
 static void refused_memory_is_told_and_leaks_nothing(void) {
     static const char given[] = "{\"op\":\"chunk_keys\",\"block_hashes\":[\"00ff\"],\"chunk_mask\":[true]}";
-    for (uint64_t at = 1;; at++) {
-        struct moon_memory_failing failing;
-        struct moon_arena input, arena;
-        struct moon_json *document = NULL, *result = NULL, *drawn = NULL;
-        struct moon_text out;
-        struct moon_random random;
-        struct moon_error error = {0};
-        const struct moon_profile *profile = moon_profile_find("0.33", NULL);
-        moon_memory_failing_init(&failing, moon_memory_heap(), at);
-        moon_arena_open(&input, moon_memory_heap());
-        moon_arena_open(&arena, &failing.memory);
-        moon_text_open(&out, &failing.memory);
-        moon_random_seed(&random, 1);
-        MOON_CHECK_INT(moon_json_read(&input, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
-        int answered = moon_suite_keys.answer(NULL, &arena, profile, "test", document, &result, &error);
-        int explained = moon_suite_keys.explain(NULL, &arena, profile, "test", document, &out, &error);
-        int drew = moon_suite_keys.draw(&arena, &random, profile, &drawn);
-        moon_text_close(&out);
-        moon_arena_close(&arena);
-        moon_arena_close(&input);
-        MOON_CHECK_INT(failing.held_bytes, 0);
-        CU_ASSERT(answered == 0 || answered == MOON_ERR_MEMORY);
-        CU_ASSERT(explained == 0 || explained == MOON_ERR_MEMORY);
-        CU_ASSERT(drew == 0 || drew == MOON_ERR_MEMORY);
-        MOON_CHECK_INT(answered || explained || drew, failing.requests >= at);
-        if (failing.requests < at)
-            break;
-    }
+    suite_check_refused_memory(&moon_suite_keys, given, 1);
 }
 
 int main(int argc, char *argv[]) {

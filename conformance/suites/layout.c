@@ -94,9 +94,7 @@ static struct moon_json *rank_puts(const struct call *call, const struct moon_ra
     while (moon_puts_next(&walk, &put)) {
         const struct moon_pool_key key =
             moon_rank_key(call->profile, &its->engine.model, &its->selection, rank, put.group, put.shard);
-        moon_key_prefix(call->profile, &key, call->key);
-        moon_text_char(call->key, '@');
-        moon_chunk_hash_text(&its->hashes, &put.chunk, call->key);
+        moon_chunk_key(call->profile, &key, &its->hashes, &put.chunk, call->key);
         push_key(call, list);
     }
     return list;
@@ -164,8 +162,7 @@ static int build(const struct call *call, struct moon_json **result) {
     for (size_t i = 0; i < count && !status; i++)
         moon_json_push(ranks, rank_answer(call, numbers[i]));
     *result = object;
-    return !status && moon_json_broken(object) ? moon_fail(call->error, MOON_ERR_MEMORY, NULL, "out of memory")
-                                               : status;
+    return status;
 }
 
 static int answer(const struct moon_suite_world *world, struct moon_arena *arena, const struct moon_profile *profile,
@@ -176,21 +173,14 @@ static int answer(const struct moon_suite_world *world, struct moon_arena *arena
     struct moon_error failure;
     struct moon_json *built = NULL;
     int status = moon_layout_case_read(arena, profile, source, given, &its, &failure);
-    if (status == MOON_ERR_REFUSED) {
-        built = moon_refusal_answer(arena, &failure);
-        status = moon_json_broken(built) ? moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory") : 0;
-    } else if (!status) {
+    if (!status) {
         struct moon_text key;
         moon_text_open(&key, arena->memory);
         const struct call call = {arena, profile, &its, &key, &failure};
         status = build(&call, &built);
         moon_text_close(&key);
     }
-    if (!status)
-        *result = built;
-    else if (error)
-        *error = failure;
-    return status;
+    return moon_suite_end(arena, status, built, &failure, result, error);
 }
 
 static int explain(const struct moon_suite_world *world, struct moon_arena *arena, const struct moon_profile *profile,

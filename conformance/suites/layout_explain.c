@@ -153,9 +153,7 @@ static void tell_puts(const struct telling *telling, const struct moon_rank *ran
             moon_rank_key(telling->profile, &its->engine.model, &its->selection, rank, put.group, put.shard);
         moon_text_format(telling->out, "    group %zu chunk %" PRId64 " block %" PRId64 ": ", put.group, put.chunk.id,
                          put.block);
-        moon_key_prefix(telling->profile, &key, telling->out);
-        moon_text_char(telling->out, '@');
-        moon_chunk_hash_text(&its->hashes, &put.chunk, telling->out);
+        moon_chunk_key(telling->profile, &key, &its->hashes, &put.chunk, telling->out);
         moon_text_char(telling->out, '\n');
     }
     if (shown > CHUNKS_SHOWN_MAX)

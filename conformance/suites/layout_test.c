@@ -3,20 +3,14 @@
  * memory. */
 #include "conformance/suites/layout.h"
 
-#include "ref/base/unit.h"
-
-static int read_case(struct moon_arena *arena, const char *profile, const char *given, struct moon_json **document,
-                     struct moon_json **result, struct moon_error *error) {
-    MOON_CHECK_INT(moon_json_read(arena, "test", given, strlen(given), MOON_JSON_STRICT, document, error), 0);
-    return moon_suite_layout.answer(NULL, arena, moon_profile_find(profile, NULL), "test", *document, result, error);
-}
+#include "conformance/suites/suite_check.h"
 
 static void an_empty_case_is_one_rank_with_one_block(void) {
     struct moon_arena arena;
-    struct moon_json *document, *result = NULL;
+    struct moon_json *result = NULL;
     struct moon_error error = {0};
     moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(read_case(&arena, "0.33", "{}", &document, &result, &error), 0);
+    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.33", "{}", &result, &error), 0);
     const struct moon_json *rank = moon_json_at(moon_json_member(result, "ranks"), 0);
     MOON_CHECK_TEXT(moon_json_at(moon_json_member(rank, "puts"), 0)->bytes,
                     "model@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@00000000000000000000000000000001");
@@ -27,9 +21,9 @@ static void an_empty_case_is_one_rank_with_one_block(void) {
 
 static void old_releases_name_no_selection(void) {
     struct moon_arena arena;
-    struct moon_json *document, *result = NULL;
+    struct moon_json *result = NULL;
     moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(read_case(&arena, "0.29", "{}", &document, &result, NULL), 0);
+    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.29", "{}", &result, NULL), 0);
     CU_ASSERT_PTR_NULL(moon_json_member(result, "selected"));
     CU_ASSERT_PTR_NULL(moon_json_member(moon_json_at(moon_json_member(result, "ranks"), 0), "groups"));
     moon_arena_close(&arena);
@@ -37,9 +31,9 @@ static void old_releases_name_no_selection(void) {
 
 static void a_consumer_puts_nothing(void) {
     struct moon_arena arena;
-    struct moon_json *document, *result = NULL;
+    struct moon_json *result = NULL;
     moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(read_case(&arena, "0.33", "{\"kv_role\":\"kv_consumer\"}", &document, &result, NULL), 0);
+    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.33", "{\"kv_role\":\"kv_consumer\"}", &result, NULL), 0);
     MOON_CHECK_INT(moon_json_member(moon_json_at(moon_json_member(result, "ranks"), 0), "puts")->count, 0);
     moon_arena_close(&arena);
 }
@@ -49,12 +43,12 @@ static void the_prefix_is_text_as_python_makes_it(void) {
                                           {"[]", "[]@"}, {"\"\"", ""},      {"\"a\"", "a@"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct moon_arena arena;
-        struct moon_json *document, *result = NULL;
+        struct moon_json *result = NULL;
         char given[128], expected[128];
         moon_arena_open(&arena, moon_memory_heap());
         snprintf(given, sizeof given, "{\"extra_config\":{\"cache_prefix\":%s}}", rows[i][0]);
         snprintf(expected, sizeof expected, "%smodel@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0", rows[i][1]);
-        MOON_CHECK_INT(read_case(&arena, "0.33", given, &document, &result, NULL), 0);
+        MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.33", given, &result, NULL), 0);
         MOON_CHECK_TEXT(moon_json_at(moon_json_at(moon_json_member(result, "lookup_key_prefixes"), 0), 0)->bytes,
                         expected);
         moon_arena_close(&arena);
@@ -62,11 +56,7 @@ static void the_prefix_is_text_as_python_makes_it(void) {
 }
 
 static void bad_cases_are_told_with_their_place(void) {
-    static const struct {
-        const char *profile, *given;
-        int status;
-        const char *where;
-    } rows[] = {
+    static const struct suite_bad_case rows[] = {
         {"0.33", "[]", MOON_ERR_SCHEMA, "$"},
         {"0.33", "{\"x\":1}", MOON_ERR_SCHEMA, "$.x"},
         {"0.33", "{\"topology\":{\"tp\":0}}", MOON_ERR_RANGE, "$.topology.tp"},
@@ -98,25 +88,16 @@ static void bad_cases_are_told_with_their_place(void) {
         {"0.33", "{\"use_mla\":1}", MOON_ERR_SCHEMA, "$.use_mla"},
         {"0.33", "{\"speculative\":1}", MOON_ERR_SCHEMA, "$.speculative"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct moon_arena arena;
-        struct moon_json *document, *result = NULL;
-        struct moon_error error = {0};
-        moon_arena_open(&arena, moon_memory_heap());
-        MOON_CHECK_INT(read_case(&arena, rows[i].profile, rows[i].given, &document, &result, &error), rows[i].status);
-        const char *place = strrchr(error.where, ' ');
-        MOON_CHECK_TEXT(place ? place + 1 : "", rows[i].where);
-        moon_arena_close(&arena);
-    }
+    suite_check_bad_cases(&moon_suite_layout, rows, sizeof rows / sizeof rows[0]);
 }
 
 static void what_a_release_raises_is_the_answer(void) {
     struct moon_arena arena;
-    struct moon_json *document, *result = NULL;
+    struct moon_json *result = NULL;
     moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(
-        read_case(&arena, "0.25", "{\"groups\":[{},{}],\"topology\":{\"tp\":2,\"dcp\":2}}", &document, &result, NULL),
-        0);
+    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.25",
+                             "{\"groups\":[{},{}],\"topology\":{\"tp\":2,\"dcp\":2}}", &result, NULL),
+                   0);
     MOON_CHECK_TEXT(moon_json_member(moon_json_member(result, "error"), "class")->bytes, "ValueError");
     moon_arena_close(&arena);
 }
@@ -192,60 +173,14 @@ static void many_ranks_are_sampled(void) {
 }
 
 static void drawn_cases_are_answered(void) {
-    size_t count;
-    const struct moon_profile *all = moon_profiles(&count);
-    for (size_t i = 0; i < count * 60; i++) {
-        const struct moon_profile *profile = &all[i % count];
-        struct moon_arena arena;
-        struct moon_random random;
-        struct moon_json *given = NULL, *result = NULL;
-        struct moon_text out;
-        struct moon_error error = {0};
-        moon_arena_open(&arena, moon_memory_heap());
-        moon_text_open(&out, moon_memory_heap());
-        moon_random_seed(&random, i);
-        MOON_CHECK_INT(moon_suite_layout.draw(&arena, &random, profile, &given), 0);
-        MOON_CHECK_INT(moon_suite_layout.answer(NULL, &arena, profile, "drawn", given, &result, &error), 0);
-        CU_ASSERT_PTR_NULL(moon_json_member(result, "error"));
-        MOON_CHECK_INT(moon_suite_layout.explain(NULL, &arena, profile, "drawn", given, &out, &error), 0);
-        MOON_CHECK_TEXT(error.message, "");
-        moon_text_close(&out);
-        moon_arena_close(&arena);
-    }
+    suite_check_drawn(&moon_suite_layout, false);
 }
 
 static void refused_memory_is_told_and_leaks_nothing(void) {
     static const char given[] =
         "{\"extra_config\":{\"cache_prefix\":5,\"enable_store_tp_lcm\":true,\"prefill_tp_sizes\":[4]},"
         "\"groups\":[{\"kind\":\"uniform\",\"inner\":[{\"kind\":\"mla\"}]}],\"block_ids\":[[1]]}";
-    for (uint64_t at = 1;; at++) {
-        struct moon_memory_failing failing;
-        struct moon_arena input, arena;
-        struct moon_json *document = NULL, *result = NULL, *drawn = NULL;
-        struct moon_text out;
-        struct moon_random random;
-        struct moon_error error = {0};
-        const struct moon_profile *profile = moon_profile_find("0.33", NULL);
-        moon_memory_failing_init(&failing, moon_memory_heap(), at);
-        moon_arena_open(&input, moon_memory_heap());
-        moon_arena_open(&arena, &failing.memory);
-        moon_text_open(&out, &failing.memory);
-        moon_random_seed(&random, 2);
-        MOON_CHECK_INT(moon_json_read(&input, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
-        int answered = moon_suite_layout.answer(NULL, &arena, profile, "test", document, &result, &error);
-        int explained = moon_suite_layout.explain(NULL, &arena, profile, "test", document, &out, &error);
-        int drew = moon_suite_layout.draw(&arena, &random, profile, &drawn);
-        moon_text_close(&out);
-        moon_arena_close(&arena);
-        moon_arena_close(&input);
-        MOON_CHECK_INT(failing.held_bytes, 0);
-        CU_ASSERT(answered == 0 || answered == MOON_ERR_MEMORY);
-        CU_ASSERT(explained == 0 || explained == MOON_ERR_MEMORY);
-        CU_ASSERT(drew == 0 || drew == MOON_ERR_MEMORY);
-        MOON_CHECK_INT(answered || explained || drew, failing.requests >= at);
-        if (failing.requests < at)
-            break;
-    }
+    suite_check_refused_memory(&moon_suite_layout, given, 2);
 }
 
 int main(int argc, char *argv[]) {

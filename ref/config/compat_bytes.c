@@ -344,7 +344,8 @@ void pair_bytes(struct pair *pair) {
         find_unprotected(pair, &meeting);
         find_notes(pair, &meeting);
         tell_key(pair, &meeting);
-    } else if (pair->same_store && (pair->engines[0].profile->minor >= 23 || pair->engines[1].profile->minor >= 23))
+    } else if (pair->same_store &&
+               (pair->engines[0].profile->reset_removes_keys || pair->engines[1].profile->reset_removes_keys))
         pair_find(
             pair, MOON_COMPAT_NOTES, MOON_COMPAT_RESET, MOON_COMPAT_BOTH_WAYS,
             "the two share no object, but resetting the cache of one removes every key of the tenant, the other's too",

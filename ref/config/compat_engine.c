@@ -71,16 +71,14 @@ static int load_config(struct moon_arena *arena, const struct moon_compat_input 
 
 /* ---- roles ---- */
 
-static bool reads_option(const struct moon_compat_engine *engine, const char *name) {
-    return moon_extra_read_by(moon_extra_option_find(MOON_CONNECTOR_STORE, name), engine->profile);
-}
-
 /* COMPAT-021 */
 static int resolve_roles(struct moon_compat_engine *engine) {
     const struct moon_json *extra = engine->description->extra;
     bool saves_decode = moon_extra_switch(extra, "save_decode_cache", false);
-    engine->stores = !engine->description->consumer || (saves_decode && reads_option(engine, "save_decode_cache"));
-    engine->loads = moon_extra_switch(extra, "enable_lookup", true) || !reads_option(engine, "enable_lookup");
+    engine->stores = !engine->description->consumer ||
+                     (saves_decode && moon_extra_store_reads(engine->profile, "save_decode_cache"));
+    engine->loads =
+        moon_extra_switch(extra, "enable_lookup", true) || !moon_extra_store_reads(engine->profile, "enable_lookup");
     if (!engine->stores)
         engine->why_not_stores = saves_decode ? "it is a kv_consumer, and its release does not read save_decode_cache"
                                               : "it is a kv_consumer without save_decode_cache";
@@ -162,7 +160,7 @@ static size_t list_groups(const struct moon_compat_engine *engine, const struct 
         else if (group->dcp_sharded)
             all[i].block_tokens *= description->dcp;
         bool slides = all[i].spec.window_tokens > 0 && all[i].spec.kind != MOON_SPEC_FULL;
-        if (engine->profile->minor >= 33 && slides) /* COMPAT-019 */
+        if (engine->profile->window_extra_tokens && slides) /* COMPAT-019 */
             all[i].spec.window_tokens += group->retained_tokens;
     }
     return moon_store_groups(engine->profile, all, description->group_count, out);
@@ -171,14 +169,13 @@ static size_t list_groups(const struct moon_compat_engine *engine, const struct 
 /* Retention of sliding windows and Mamba states (COMPAT-018). Returns false for an interval that is no number. */
 static bool resolve_retention(const struct moon_compat_engine *engine, struct moon_layout_model *model) {
     const struct moon_compat_description *description = engine->description;
-    int minor = engine->profile->minor;
     const char *variable = moon_compat_variable(description, "VLLM_PREFIX_CACHE_RETENTION_INTERVAL");
     model->has_retention = description->retention == MOON_COMPAT_RETENTION_TOKENS;
     model->retention_tokens = description->retention_tokens;
     if (description->retention != MOON_COMPAT_RETENTION_DEFAULT)
         return true;
-    model->has_retention = minor >= 29;
-    if (!variable || minor < 24 || minor > 29)
+    model->has_retention = engine->profile->windows_sparse;
+    if (!variable || !engine->profile->retention_variable)
         return true;
     char *end;
     model->has_retention = true;

@@ -123,9 +123,7 @@ const char *pair_key(struct pair *pair, int side, const struct moon_pool_key *id
     const struct moon_chunk at = moon_compat_chunk(engine, (size_t)identity->group_id, chunk);
     struct moon_text text;
     moon_text_open(&text, pair->arena->memory);
-    moon_key_prefix(engine->profile, identity, &text);
-    moon_text_char(&text, '@');
-    moon_chunk_hash_text(&pair->hashes[kind][side], &at, &text);
+    moon_chunk_key(engine->profile, identity, &pair->hashes[kind][side], &at, &text);
     const char *out = text.failed ? NULL : moon_arena_copy(pair->arena, moon_text_value(&text), text.length);
     if (!out && !pair->status)
         pair->status = moon_fail(pair->error, MOON_ERR_MEMORY, NULL, "no memory for a key");

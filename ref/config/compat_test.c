@@ -468,9 +468,7 @@ static void collect_puts(const struct moon_compat_engine *engine, const struct m
         while (moon_puts_next(&puts, &put)) {
             const struct moon_pool_key key =
                 moon_rank_key(engine->profile, &engine->model, &engine->selection, &at, put.group, put.shard);
-            moon_key_prefix(engine->profile, &key, out);
-            moon_text_char(out, '@');
-            moon_chunk_hash_text(hashes, &put.chunk, out);
+            moon_chunk_key(engine->profile, &key, hashes, &put.chunk, out);
             moon_text_char(out, '\n');
         }
     }
@@ -591,14 +589,8 @@ static void verdicts_agree_with_the_real_keys_of_drawn_pairs(void) {
     size_t verdicts[4] = {0};
     moon_random_seed(&random, 20);
     for (int i = 0; i < 1500; i++) {
-        uint8_t bytes[128];
-        struct moon_cursor cursor;
         struct moon_text texts[2];
-        moon_random_fill(&random, bytes, sizeof bytes);
-        moon_cursor_open(&cursor, bytes, sizeof bytes);
-        for (int side = 0; side < 2; side++)
-            moon_text_open(&texts[side], moon_memory_heap());
-        draw_cases(&cursor, &texts[0], &texts[1]);
+        open_random_cases(&random, texts);
         unsigned before = CU_get_number_of_failures();
         check_drawn(texts, verdicts);
         if (CU_get_number_of_failures() != before)

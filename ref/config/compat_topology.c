@@ -81,7 +81,8 @@ static enum moon_compat_subject classify(const struct pair_direction *direction,
         return MOON_COMPAT_MAMBA;
     if (kind != MOON_SPEC_SLIDING_WINDOW && kind != MOON_SPEC_SLIDING_WINDOW_MLA)
         return MOON_COMPAT_STORED;
-    bool widened = reader->profile->minor >= 33 && writer->profile->minor < 33 && reader->retained_tokens > 0;
+    bool widened =
+        reader->profile->window_extra_tokens && !writer->profile->window_extra_tokens && reader->retained_tokens > 0;
     return widened ? MOON_COMPAT_EXTRA_WINDOW : MOON_COMPAT_WINDOW;
 }
 

@@ -53,6 +53,10 @@ bool moon_extra_read_by(const struct moon_extra_option *key, const struct moon_p
            profile->minor != key->gap;
 }
 
+bool moon_extra_store_reads(const struct moon_profile *profile, const char *name) {
+    return moon_extra_read_by(moon_extra_option_find(MOON_CONNECTOR_STORE, name), profile);
+}
+
 bool moon_extra_switch(const struct moon_json *extra, const char *name, bool otherwise) {
     const struct moon_json *value = moon_json_member(extra, name);
     return value ? moon_python_truth(value) : otherwise;

@@ -40,6 +40,8 @@ const char *moon_extra_suggest(enum moon_connector_kind reader, const char *name
 /* The key of that name and reader, NULL if no release knows it. */
 const struct moon_extra_option *moon_extra_option_find(enum moon_connector_kind reader, const char *name);
 bool moon_extra_read_by(const struct moon_extra_option *key, const struct moon_profile *profile);
+/* True if the release's MooncakeStoreConnector reads the key `name`, which must be a known one. */
+bool moon_extra_store_reads(const struct moon_profile *profile, const char *name);
 
 /* Value of a switch: Python's truth, `otherwise` when absent (CONFIG-024). `extra` may be NULL. */
 bool moon_extra_switch(const struct moon_json *extra, const char *name, bool otherwise);

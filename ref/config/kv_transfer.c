@@ -20,8 +20,8 @@ const char *const *moon_kv_transfer_members(const struct moon_profile *profile) 
                                         "enable_permute_local_kv",
                                         "kv_load_failure_policy",
                                         NULL};
-    enum { DROPPED = 4, DROPPED_SINCE_MINOR = 33 };
-    return profile->minor >= DROPPED_SINCE_MINOR ? names + DROPPED : names;
+    enum { TRIMMED = 4 };
+    return profile->transfer_trimmed ? names + TRIMMED : names;
 }
 
 const char *const *moon_kv_connector_names(void) {

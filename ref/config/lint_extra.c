@@ -107,7 +107,7 @@ static void check_mem_pool(const struct scope *scope) {
     const char *text = moon_json_is(value, MOON_JSON_STRING) ? value->bytes : "";
     if (!moon_python_truth(value) || strcasecmp(text, "NVLINK") == 0 || strcasecmp(text, "BAREX") == 0)
         return;
-    if (scope->engine->profile->minor >= 31)
+    if (moon_extra_store_reads(scope->engine->profile, "custom_mem_pool"))
         lint_find(lint, "LINT-064", scope->source, value, "custom_mem_pool is %s", lint_show(lint, value));
 }
 
@@ -118,8 +118,11 @@ static void check_roles(const struct scope *scope) {
     const struct moon_connector *store = scope->connector;
     const struct moon_json *extra = store->extra, *decode = member(scope, "save_decode_cache"),
                            *lookup = member(scope, "enable_lookup"), *async = member(scope, "lookup_async");
-    bool saves_decode = moon_extra_switch(extra, "save_decode_cache", false) && scope->engine->profile->minor >= 29;
-    bool looks_up = moon_extra_switch(extra, "enable_lookup", true) || scope->engine->profile->minor < 27;
+    const struct moon_profile *profile = scope->engine->profile;
+    bool saves_decode =
+        moon_extra_switch(extra, "save_decode_cache", false) && moon_extra_store_reads(profile, "save_decode_cache");
+    bool looks_up =
+        moon_extra_switch(extra, "enable_lookup", true) || !moon_extra_store_reads(profile, "enable_lookup");
     bool prefiller = store->role == MOON_ROLE_PRODUCER || (store->parent && store->parent->role == MOON_ROLE_PRODUCER);
     if (saves_decode && prefiller)
         lint_find(lint, "LINT-060", scope->source, decode, "save_decode_cache on an engine that only prefills");

@@ -90,9 +90,11 @@ static size_t count_children(const struct moon_connector *all, const struct moon
 
 static void check_pools(struct lint *lint, const struct lint_engine *engine, const struct moon_connector *parent) {
     size_t count = 0;
+    if (!moon_extra_store_reads(engine->profile, "custom_mem_pool"))
+        return;
     for (const struct moon_connector *at = engine->connectors; at; at = at->next) {
         const struct moon_json *pool = at->parent == parent ? moon_json_member(at->extra, "custom_mem_pool") : NULL;
-        if (pool && pool->type != MOON_JSON_NULL && ++count == 2 && engine->profile->minor >= 31)
+        if (pool && pool->type != MOON_JSON_NULL && ++count == 2)
             lint_find(lint, "LINT-081", engine->transfer.source, pool, "a second child has custom_mem_pool");
     }
 }

@@ -175,13 +175,12 @@ static bool looks_like_interface(const char *name, size_t length) {
 
 static void check_device_list(struct lint *lint, const struct moon_profile *profile, const char *source,
                               const struct moon_json *text) {
-    bool indexed = profile->minor == 22 || profile->minor == 23;
     for (const char *at = text->bytes, *end = text->bytes + text->length; at <= end;) {
         const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end, *name = at;
         size_t length = (size_t)(stop - at);
         moon_python_strip(&name, &length);
         if (length == 0)
-            lint_find_as(lint, "LINT-026", indexed ? MOON_LINT_ERROR : MOON_LINT_WARNING, source, text,
+            lint_find_as(lint, "LINT-026", profile->device_by_gpu ? MOON_LINT_ERROR : MOON_LINT_WARNING, source, text,
                          "device_name %s has an empty element", lint_show(lint, text));
         else if (name != at || name + length != stop)
             lint_find_as(lint, "LINT-026", MOON_LINT_WARNING, source, text, "device_name %s has blanks around a name",

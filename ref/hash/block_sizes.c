@@ -35,9 +35,8 @@ static bool all_in_range(const struct moon_block_sizes_input *input) {
 /* HASH-090, HASH-093 */
 static int resolve_one(const struct moon_profile *profile, const struct moon_block_sizes_input *input,
                        struct moon_block_sizes *out, struct moon_error *error) {
-    bool spec_decides = profile->minor >= 31; /* dcp_sharded is a flag of the spec since 0.31 */
     int64_t block = input->groups[0].block_size;
-    if (!spec_decides || input->groups[0].dcp_sharded)
+    if (!profile->dcp_by_spec || input->groups[0].dcp_sharded)
         block *= input->dcp;
     if (profile->pcp_multiplies_block)
         block *= input->pcp; /* 24 + 16 + 16 bits at most */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For the fuzzers only: an object drawn from fuzz input, written through the writer under test and as a text to compare
- * with. */
+ * with; and the course of such a run. */
 #ifndef MOON_HASH_FUZZ_OBJECT_H
 #define MOON_HASH_FUZZ_OBJECT_H
 
 #include "ref/base/cursor.h"
 #include "ref/base/text.h"
+#include "ref/hash/annotate.h"
 #include "ref/hash/preimage.h"
 
 #include <assert.h>
@@ -64,6 +65,44 @@ static inline void fuzz_write_object(struct moon_cursor *input, struct moon_prei
         while (depth > 0 && left[depth] == 0)
             moon_preimage_tuple_end(preimage, counts[depth--]);
     } while (depth > 0);
+}
+
+/* What one run writes, in the order of time. */
+struct fuzz_texts {
+    struct moon_text written;   /* by the writer under test */
+    struct moon_text told;      /* the object that it was given */
+    struct moon_text read_back; /* the object that the fuzzer's own reader finds in `written` */
+    struct moon_text listing;   /* what the annotator says */
+};
+
+static inline void fuzz_collect(void *context, const void *bytes, size_t length) {
+    moon_text_bytes(context, bytes, length);
+}
+
+/* One run: `read_back` decodes texts->written and asserts that it means what texts->told tells. */
+static inline int fuzz_writer(enum moon_serialisation format, const uint8_t *data, size_t size,
+                              struct fuzz_texts *texts, void (*read_back)(void)) {
+    struct moon_text *const all[] = {&texts->written, &texts->told, &texts->read_back, &texts->listing};
+    struct moon_preimage preimage;
+    struct moon_cursor input;
+    if (size > FUZZ_INPUT_BYTES_MAX)
+        return 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        moon_text_open(all[i], moon_memory_heap());
+    moon_annotate(format, data, size, &texts->listing); /* any bytes: must only survive */
+    moon_preimage_open(&preimage, format, moon_memory_heap());
+    moon_cursor_open(&input, data, size);
+    moon_preimage_begin(&preimage, (struct moon_sink){fuzz_collect, &texts->written}, NULL);
+    fuzz_write_object(&input, &preimage, &texts->told);
+    int status = moon_preimage_finish(&preimage);
+    assert(status == 0);
+    read_back();
+    status = moon_annotate(format, texts->written.data, texts->written.length, &texts->listing);
+    assert(status == 0);
+    moon_preimage_close(&preimage);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        moon_text_close(all[i]);
+    return 0;
 }
 
 #endif

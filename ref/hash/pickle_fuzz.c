@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the pickler: what it writes must be well-formed and mean the object, for a reader that shares no code with it.
  */
-#include "ref/hash/annotate.h"
 #include "ref/hash/fuzz_object.h"
 
 #include <stdlib.h>
 
-static struct moon_text pickled, told, pool, listing;
+static struct fuzz_texts texts;
 
-static void collect(void *context, const void *bytes, size_t length) {
-    moon_text_bytes(context, bytes, length);
-}
-
-/* Objects of the reader's stack and memo: pieces of the pool. Its stack may hold MARK. */
+/* Objects of the reader's stack and memo: pieces of texts.read_back. Its stack may hold MARK. */
 struct piece {
     size_t start, length;
     bool mark;
@@ -23,34 +18,34 @@ static size_t stack_count, memo_count;
 
 static void push(size_t start) {
     assert(stack_count < STACK_MAX);
-    stack[stack_count++] = (struct piece){.start = start, .length = pool.length - start};
+    stack[stack_count++] = (struct piece){.start = start, .length = texts.read_back.length - start};
 }
 
 static void push_int(int64_t value) {
-    size_t start = pool.length;
-    fuzz_tell_int(&pool, value);
+    size_t start = texts.read_back.length;
+    fuzz_tell_int(&texts.read_back, value);
     push(start);
 }
 
 static void push_content(struct moon_cursor *cursor, char kind, uint32_t length) {
-    size_t start = pool.length;
+    size_t start = texts.read_back.length;
     const uint8_t *content = moon_cursor_bytes(cursor, length);
     assert(content);
-    fuzz_tell(&pool, kind, content, length);
+    fuzz_tell(&texts.read_back, kind, content, length);
     push(start);
 }
 
 static void push_tuple(size_t items) {
     assert(stack_count >= items);
-    size_t first = stack_count - items, start = pool.length;
-    moon_text_format(&pool, "(%zu", items);
+    size_t first = stack_count - items, start = texts.read_back.length;
+    moon_text_format(&texts.read_back, "(%zu", items);
     for (size_t i = first; i < stack_count; i++) {
         assert(!stack[i].mark);
-        struct moon_text copy = pool; /* appending may move the pool */
+        struct moon_text copy = texts.read_back; /* appending may move the bytes */
         size_t at = stack[i].start, length = stack[i].length;
         char *piece = malloc(length + 1);
         memcpy(piece, copy.data + at, length);
-        moon_text_bytes(&pool, piece, length);
+        moon_text_bytes(&texts.read_back, piece, length);
         free(piece);
     }
     stack_count = first;
@@ -109,8 +104,8 @@ static bool step(struct moon_cursor *cursor, size_t *frame_end) {
         push_tuple_to_mark();
         break;
     case 0x4e:
-        moon_text_char(&pool, 'n');
-        push(pool.length - 1);
+        moon_text_char(&texts.read_back, 'n');
+        push(texts.read_back.length - 1);
         break;
     case 0x4b:
         push_int(moon_cursor_u8(cursor));
@@ -162,38 +157,15 @@ static void unpickle(void) {
     struct moon_cursor cursor;
     size_t frame_end = 0;
     stack_count = memo_count = 0;
-    moon_text_clear(&pool);
-    moon_cursor_open(&cursor, pickled.data, pickled.length);
+    moon_cursor_open(&cursor, texts.written.data, texts.written.length);
     assert(moon_cursor_u16_le(&cursor) == 0x0580);
     while (step(&cursor, &frame_end))
         assert(!cursor.failed);
-    assert(stack[0].length == told.length && memcmp(pool.data + stack[0].start, told.data, told.length) == 0);
+    assert(stack[0].length == texts.told.length &&
+           memcmp(texts.read_back.data + stack[0].start, texts.told.data, texts.told.length) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct moon_preimage preimage;
-    struct moon_cursor input;
-    if (size > FUZZ_INPUT_BYTES_MAX)
-        return 0;
-    moon_text_open(&pickled, moon_memory_heap());
-    moon_text_open(&told, moon_memory_heap());
-    moon_text_open(&pool, moon_memory_heap());
-    moon_text_open(&listing, moon_memory_heap());
-    moon_annotate(MOON_PICKLE, data, size, &listing); /* any bytes: must only survive */
-    moon_preimage_open(&preimage, MOON_PICKLE, moon_memory_heap());
-    moon_cursor_open(&input, data, size);
-    moon_preimage_begin(&preimage, (struct moon_sink){collect, &pickled}, NULL);
-    fuzz_write_object(&input, &preimage, &told);
-    int status = moon_preimage_finish(&preimage);
-    assert(status == 0);
-    unpickle();
-    status = moon_annotate(MOON_PICKLE, pickled.data, pickled.length, &listing);
-    assert(status == 0);
-    moon_preimage_close(&preimage);
-    moon_text_close(&pickled);
-    moon_text_close(&told);
-    moon_text_close(&pool);
-    moon_text_close(&listing);
-    return 0;
+    return fuzz_writer(MOON_PICKLE, data, size, &texts, unpickle);
 }

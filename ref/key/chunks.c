@@ -73,9 +73,12 @@ bool moon_chunk_walk_next(struct moon_chunk_walk *walk, struct moon_chunk *chunk
     return false;
 }
 
-void moon_chunk_hash_text(const struct moon_hashes *hashes, const struct moon_chunk *chunk, struct moon_text *out) {
+void moon_chunk_key(const struct moon_profile *profile, const struct moon_pool_key *key,
+                    const struct moon_hashes *hashes, const struct moon_chunk *chunk, struct moon_text *out) {
     assert(chunk->first_hash >= 0 && chunk->hash_count >= 1);
     assert((size_t)(chunk->first_hash + chunk->hash_count) <= hashes->count);
+    moon_key_prefix(profile, key, out);
+    moon_text_char(out, '@');
     moon_text_hex(out, hashes->bytes + (size_t)chunk->first_hash * hashes->hash_bytes,
                   (size_t)chunk->hash_count * hashes->hash_bytes);
 }

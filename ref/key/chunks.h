@@ -3,8 +3,7 @@
 #ifndef MOON_KEY_CHUNKS_H
 #define MOON_KEY_CHUNKS_H
 
-#include "ref/base/text.h"
-#include "ref/key/profile.h"
+#include "ref/key/pool_key.h"
 
 #include <stdint.h>
 
@@ -59,8 +58,10 @@ int moon_chunk_walk_open(struct moon_chunk_walk *walk, const struct moon_profile
 /* The next chunk, or false at the end. At most hash_count steps in all. */
 bool moon_chunk_walk_next(struct moon_chunk_walk *walk, struct moon_chunk *chunk);
 
-/* Appends the hash text of a chunk. Fails only through out->failed. */
-void moon_chunk_hash_text(const struct moon_hashes *hashes, const struct moon_chunk *chunk, struct moon_text *out);
+/* Appends the key of a chunk, whose hashes are some of `hashes` (KEY-001, KEY-015 to KEY-018). Fails only through
+ * out->failed. */
+void moon_chunk_key(const struct moon_profile *profile, const struct moon_pool_key *key,
+                    const struct moon_hashes *hashes, const struct moon_chunk *chunk, struct moon_text *out);
 
 /* Smallest number of `divisor`s that cover `value`; value 0 or more, divisor 1 or more. */
 int64_t moon_ceil_divide(int64_t value, int64_t divisor);

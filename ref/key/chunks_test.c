@@ -114,7 +114,7 @@ static void large_numbers_do_not_overflow(void) {
     MOON_CHECK_INT(moon_ceil_divide(0, 7), 0);
 }
 
-static void hash_text_is_hex_of_the_digests(void) {
+static void a_key_ends_with_the_digests_in_hex(void) {
     uint8_t bytes[4 * 16];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i / 16 * 0x11 + 0xa0);
@@ -122,8 +122,10 @@ static void hash_text_is_hex_of_the_digests(void) {
     const struct moon_chunk chunk = {.first_hash = 2, .hash_count = 2};
     struct moon_text out;
     moon_text_open(&out, moon_memory_heap());
-    moon_chunk_hash_text(&hashes, &chunk, &out);
-    MOON_CHECK_TEXT(moon_text_value(&out), "c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3");
+    moon_chunk_key(moon_profile_find("0.33", NULL), &(struct moon_pool_key){.model_name = moon_key_text("m")}, &hashes,
+                   &chunk, &out);
+    MOON_CHECK_TEXT(moon_text_value(&out), "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@"
+                                           "c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3");
     moon_text_close(&out);
 }
 
@@ -142,7 +144,7 @@ int main(int argc, char *argv[]) {
          a_mask_begins_at_the_first_chunk_and_ends_the_list},
         {"stripes count chunks from token zero", stripes_count_from_token_zero},
         {"numbers at the end of the range do not overflow", large_numbers_do_not_overflow},
-        {"the hash text of a chunk is the hex of its digests", hash_text_is_hex_of_the_digests},
+        {"a key ends with the digests in hex", a_key_ends_with_the_digests_in_hex},
         {NULL, NULL}};
     return moon_unit_main("chunks", cases, argc, argv);
 }

@@ -13,7 +13,7 @@
         .extra_tagged = (minor_) >= 31, .mm_resume_overlapping = (minor_) >= 31, .embeds_mask = (minor_) >= 29,        \
         .hash_lookahead = (minor_) >= 33, .pcp_multiplies_block = (minor_) < 26,                                       \
         .groups_context_parallel = (minor_) >= 26, .groups_dcp = (minor_) >= 29, .match_unit = (minor_) >= 26,         \
-        .match_unit_checked = (minor_) >= 32, .uncacheable_left_out = (minor_) >= 29,                                  \
+        .match_unit_checked = (minor_) >= 32, .uncacheable_left_out = (minor_) >= 29, .dcp_by_spec = (minor_) >= 31,   \
         .group_numbering = (minor_) < 22   ? MOON_GROUP_NONE                                                           \
                            : (minor_) < 29 ? MOON_GROUP_ALL                                                            \
                            : (minor_) < 30 ? MOON_GROUP_TRANSFER                                                       \
@@ -39,6 +39,7 @@
                         : (minor_) < 32 ? MOON_FINE_MAMBA_DCP                                                          \
                                         : MOON_FINE_CORE,                                                              \
         .mamba_by_position = (minor_) < 29, .eagle_boundaries = (minor_) >= 32, .null_blocks_skipped = (minor_) >= 29, \
+        .windows_sparse = (minor_) >= 29, .window_extra_tokens = (minor_) >= 33,                                       \
         .segment_rule = (minor_) < 22   ? MOON_SEGMENTS_PER_LAYER                                                      \
                         : (minor_) < 29 ? MOON_SEGMENTS_PER_STORAGE                                                    \
                                         : MOON_SEGMENTS_PER_REGION,                                                    \
@@ -47,6 +48,8 @@
                                            : MOON_CHUNK_SIZE_ROUNDED,                                                  \
         .single_block_segments = (minor_) >= 27, .buffers_registered_first = (minor_) >= 30,                           \
         .config_mode = (minor_) >= 22, .config_tenant = (minor_) >= 28,                                                \
+        .device_by_gpu = (minor_) >= 22 && (minor_) < 24, .retention_variable = (minor_) >= 24 && (minor_) < 30,       \
+        .reset_removes_keys = (minor_) >= 23, .transfer_trimmed = (minor_) >= 33,                                      \
     }
 
 static const struct moon_profile profiles[] = {
@@ -61,6 +64,10 @@ enum { MOON_PROFILE_COUNT = sizeof profiles / sizeof profiles[0] };
 const struct moon_profile *moon_profiles(size_t *count) {
     *count = MOON_PROFILE_COUNT;
     return profiles;
+}
+
+const struct moon_profile *moon_profile_newest(void) {
+    return &profiles[MOON_PROFILE_COUNT - 1];
 }
 
 /* True if `word` is `release`, or `release` followed by a patch number; *exact tells which. */

@@ -88,6 +88,7 @@ struct moon_profile {
     bool match_unit;              /* 0.26: override is called prefix_match_unit, before: hash_block_size */
     bool match_unit_checked;      /* 0.32: with one group the override must equal the block */
     bool uncacheable_left_out;    /* 0.29: groups that are not prefix-cacheable do not enter the gcd */
+    bool dcp_by_spec;             /* 0.31: a single group may be kept from sharing blocks over DCP ranks by its spec */
     /* keys */
     enum moon_group_numbering group_numbering;
     enum moon_chunk_hash chunk_hash;
@@ -107,17 +108,25 @@ struct moon_profile {
     bool eagle_boundaries;    /* 0.32: with EAGLE two replay boundaries, before: one */
     bool null_blocks_skipped; /* 0.29: chunks without a block are left out of a save, before: IndexError */
     bool lookup_masked;       /* 0.24: only reachable chunks of a sliding window are asked for */
+    bool windows_sparse;      /* 0.29: without a setting a window keeps what the end of the prompt needs; before: all */
+    bool window_extra_tokens; /* 0.33: a sliding window is wider by the spec's extra_retained_tokens */
     enum moon_segment_rule segment_rule;
     enum moon_chunk_size_rule chunk_size_rule;
     bool single_block_segments;    /* 0.27: buffers of one whole block can be asked for */
     bool buffers_registered_first; /* 0.30: all buffers registered before segments are built */
     /* configuration */
-    bool config_mode;   /* 0.22: mode, enable_offload, range checks, preferred segment, requester host name */
-    bool config_tenant; /* 0.28 */
+    bool config_mode;        /* 0.22: mode, enable_offload, range checks, preferred segment, requester host name */
+    bool config_tenant;      /* 0.28 */
+    bool device_by_gpu;      /* 0.22, 0.23: a list in device_name is indexed by GPU, and no element may be empty */
+    bool retention_variable; /* 0.24 to 0.29: VLLM_PREFIX_CACHE_RETENTION_INTERVAL is read */
+    bool reset_removes_keys; /* 0.23: a reset of the prefix cache removes every key of the tenant */
+    bool transfer_trimmed;   /* 0.33: kv-transfer-config is without kv_buffer_size, kv_rank, kv_parallel_size, kv_ip */
 };
 
 /* All releases, oldest first; *count gets their number. */
 const struct moon_profile *moon_profiles(size_t *count);
+/* The newest: what commands describe unless they are told another. */
+const struct moon_profile *moon_profile_newest(void);
 
 /* Finds "vllm-0.27", "0.27", "0.27.1" or "vllm-0.27.1" (the patch release must be the measured one, else the error says
  * which is known). Returns NULL and fills error (MOON_ERR_UNSUPPORTED, with the known names) otherwise. */

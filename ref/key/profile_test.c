@@ -39,6 +39,7 @@ static void the_table_runs_from_21_to_33(void) {
     size_t count;
     const struct moon_profile *all = moon_profiles(&count);
     MOON_CHECK_INT(count, 13);
+    MOON_CHECK_TEXT(moon_profile_newest()->name, "vllm-0.33");
     for (size_t i = 0; i < count; i++) {
         MOON_CHECK_INT(all[i].minor, 21 + (int)i);
         CU_ASSERT_PTR_EQUAL(moon_profile_find(all[i].name, NULL), &all[i]);
@@ -65,6 +66,7 @@ static void flags_turn_at_their_release(void) {
     TURNS_AT(match_unit, 26);
     TURNS_AT(match_unit_checked, 32);
     TURNS_AT(uncacheable_left_out, 29);
+    TURNS_AT(dcp_by_spec, 31);
     TURNS_AT(chunk_end_hash, 27);
     TURNS_AT(chunk_mask, 25);
     TURNS_AT(prefix_overrides, 25);
@@ -73,12 +75,16 @@ static void flags_turn_at_their_release(void) {
     TURNS_AT(mooncake_group_id, 28);
     TURNS_AT(stripe_absolute, 25);
     TURNS_AT(lookup_masked, 24);
+    TURNS_AT(windows_sparse, 29);
+    TURNS_AT(window_extra_tokens, 33);
     TURNS_AT(eagle_boundaries, 32);
     TURNS_AT(null_blocks_skipped, 29);
     TURNS_AT(single_block_segments, 27);
     TURNS_AT(buffers_registered_first, 30);
     TURNS_AT(config_mode, 22);
     TURNS_AT(config_tenant, 28);
+    TURNS_AT(reset_removes_keys, 23);
+    TURNS_AT(transfer_trimmed, 33);
 }
 
 static void rules_follow_one_another(void) {
@@ -88,6 +94,8 @@ static void rules_follow_one_another(void) {
         int minor = all[i].minor;
         MOON_CHECK_INT(all[i].pcp_multiplies_block, minor <= 25);
         MOON_CHECK_INT(all[i].mamba_by_position, minor <= 28);
+        MOON_CHECK_INT(all[i].device_by_gpu, minor == 22 || minor == 23);
+        MOON_CHECK_INT(all[i].retention_variable, minor >= 24 && minor <= 29);
         MOON_CHECK_INT(all[i].none_hash == MOON_NONE_HASH_FIXED_SEED, minor >= 29);
         MOON_CHECK_INT(all[i].group_numbering, (minor >= 22) + (minor >= 29) + (minor >= 30));
         MOON_CHECK_INT(all[i].chunk_hash, (minor >= 22) + (minor >= 24));

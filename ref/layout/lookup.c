@@ -94,9 +94,7 @@ static void ask_group(const struct lookup *lookup, size_t group, bool fine) {
         moon_namespaces_open(&spaces, lookup->profile, lookup->model, lookup->selection, group);
         while (moon_namespaces_next(&spaces, &key)) {
             moon_text_clear(lookup->scratch);
-            moon_key_prefix(lookup->profile, &key, lookup->scratch);
-            moon_text_char(lookup->scratch, '@');
-            moon_chunk_hash_text(lookup->hashes, &chunk, lookup->scratch);
+            moon_chunk_key(lookup->profile, &key, lookup->hashes, &chunk, lookup->scratch);
             if (lookup->scratch->failed)
                 return;
             lookup->receive(lookup->context, (struct moon_key_text){lookup->scratch->data, lookup->scratch->length});
@@ -152,9 +150,7 @@ static void ask_by_text(const struct lookup *lookup, struct moon_text *own_key) 
         while (moon_chunk_walk_next(&walk, &chunk)) {
             moon_text_clear(own_key);
             moon_text_clear(lookup->scratch);
-            moon_key_prefix(lookup->profile, &own, own_key);
-            moon_text_char(own_key, '@');
-            moon_chunk_hash_text(lookup->hashes, &chunk, own_key);
+            moon_chunk_key(lookup->profile, &own, lookup->hashes, &chunk, own_key);
             lookup->scratch->failed |= own_key->failed;
             if (!own_key->failed)
                 append_replaced(lookup->scratch, own_key, i % ts, i / ts);
