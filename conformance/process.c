@@ -19,6 +19,8 @@ enum { READ_BYTES = 64 * 1024 };
 
 /* Process groups that run now, for the signal handler; 0 is a free place. */
 static volatile pid_t live[MOON_PROCESS_LIVE_MAX];
+/* Temporary folders of theirs, likewise; NULL is a free place. */
+static const char *volatile folders[MOON_PROCESS_LIVE_MAX];
 
 uint64_t moon_now_ns(void) {
     struct timespec now;
@@ -30,6 +32,9 @@ static void interrupted(int signal_number) {
     for (size_t i = 0; i < MOON_PROCESS_LIVE_MAX; i++)
         if (live[i] > 0)
             kill(-live[i], SIGKILL);
+    for (size_t i = 0; i < MOON_PROCESS_LIVE_MAX; i++)
+        if (folders[i])
+            rmdir(folders[i]);
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
@@ -56,6 +61,15 @@ static bool remember(pid_t old, pid_t new) {
         }
     }
     return false;
+}
+
+void moon_process_folder(const char *old, const char *new) {
+    for (size_t i = 0; i < MOON_PROCESS_LIVE_MAX; i++) {
+        if (folders[i] == old) {
+            folders[i] = new;
+            return;
+        }
+    }
 }
 
 /* In the child, after fork: never returns. */

@@ -61,6 +61,10 @@ enum moon_process_event moon_process_wait(struct moon_process *process, uint64_t
  * "killed by signal 11 (Segmentation fault)"). Frees everything. Idempotent. */
 void moon_process_end(struct moon_process *process, int grace_ms);
 
+/* Names a temporary folder that an interruption removes too, if it is empty: old NULL adds `new`, new NULL takes `old`
+ * off. The text is borrowed until then. More than MOON_PROCESS_LIVE_MAX are not remembered. */
+void moon_process_folder(const char *old, const char *new);
+
 /* The last bytes of its stderr as a NUL-terminated string. */
 const char *moon_process_log(const struct moon_process *process);
 

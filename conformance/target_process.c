@@ -106,8 +106,10 @@ static int make_folder(struct moon_adapter *adapter, struct moon_error *error) {
     if (!base || strlen(base) > sizeof adapter->folder - 24)
         base = "/tmp";
     snprintf(adapter->folder, sizeof adapter->folder, "%s/mooncheck-XXXXXX", base);
-    if (mkdtemp(adapter->folder))
+    if (mkdtemp(adapter->folder)) {
+        moon_process_folder(NULL, adapter->folder);
         return 0;
+    }
     int status = moon_fail(error, MOON_ERR_IO, adapter->folder, "cannot make a temporary folder: %s", strerror(errno));
     adapter->folder[0] = '\0';
     return status;
@@ -125,6 +127,7 @@ static void remove_folder(struct moon_adapter *adapter) {
             unlink(entry->fts_accpath);
     }
     fts_close(tree);
+    moon_process_folder(adapter->folder, NULL);
     adapter->folder[0] = '\0';
 }
 

@@ -176,6 +176,22 @@ refuses "a page in a folder that does not exist" "cannot write in this folder" "
 refuses "a page over a folder" "is a directory" "$mooncheck" report --html "$folder/folder" "$folder/report/deep"
 refuses "a page on a full disk" "No space left" "$mooncheck" report --html /dev/full "$folder/report/deep"
 
+# An interrupted run ends its adapter and leaves no folder.
+mkdir "$folder/tmp"
+TMPDIR=$folder/tmp "$mooncheck" vectors --target "cmd:echo \$\$ >$folder/pid; exec sleep 60" "$folder/good.json" >/dev/null 2>&1 &
+run=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -s "$folder/pid" ] && break
+    sleep 0.1
+done
+kill -TERM "$run"
+wait "$run" 2>/dev/null
+ok "an interrupted run leaves no folder" test -z "$(ls "$folder/tmp")"
+# Dead, or a zombie where process 1 does not collect orphans.
+runs() { grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$(cat "$folder/pid")/status" 2>/dev/null; }
+for _ in 1 2 3 4 5; do runs && sleep 0.2; done
+if runs; then fault "an interrupted run ends its adapter" "it still runs"; else passed=$((passed + 1)); fi
+
 # A limit on file sizes stands for a disk that fills up in the middle of a file.
 (ulimit -f 1; trap '' XFSZ; timeout 60 "$mooncheck" vectors --out "$folder/limited" "$folder/good.json" >"$folder/out" 2>"$folder/err"; echo $? >"$folder/status")
 : >"$folder/out"
