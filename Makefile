@@ -59,7 +59,7 @@ $(foreach f,$(FOLDERS),
 $(BUILD)/$(1)/lib/$(f).a: $(patsubst %.c,$(BUILD)/$(1)/obj/%.o,$(foreach s,$(LIBRARY),$(if $(filter $(f)/,$(dir $(s))),$(s))))
 	$$(Q)mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 )
-$(BUILD)/$(1)/obj/gen/%.o: $(BUILD)/gen/%.c
+$(BUILD)/$(1)/obj/gen/%.o: $(BUILD)/gen/%.c | $(DEPS_FIRST)
 	$$(Q)mkdir -p $$(@D)
 	$$(call say,CC $(1),$$<) $$(CC_$(1)) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $$(FLAGS_$(1)) -MMD -MP -c $$< -o $$@
 $(BUILD)/$(1)/lib/conformance.a: $(BUILD)/$(1)/obj/gen/requirements.o $(BUILD)/$(1)/obj/gen/schemas.o
@@ -90,10 +90,10 @@ endef
 $(foreach t,$(FUZZERS),$(eval $(call fuzz_links,$(t))))
 
 # The requirements table comes from the specification, the schemas from their JSON files.
-$(BUILD)/gen/requirements.c: conformance/SPEC.md conformance/requirements.awk
+$(BUILD)/gen/requirements.c: conformance/SPEC.md conformance/requirements.awk | $(DEPS_FIRST)
 	$(Q)mkdir -p $(@D)
 	$(call say,GEN,$@) awk -f conformance/requirements.awk conformance/SPEC.md > $@.part && mv $@.part $@
-$(BUILD)/gen/schemas.c: conformance/schema/embed.awk $(sort $(wildcard conformance/schema/*.schema.json))
+$(BUILD)/gen/schemas.c: conformance/schema/embed.awk $(sort $(wildcard conformance/schema/*.schema.json)) | $(DEPS_FIRST)
 	$(Q)mkdir -p $(@D)
 	$(call say,GEN,$@) awk -f $^ > $@.part && mv $@.part $@
 
