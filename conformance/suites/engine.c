@@ -133,13 +133,17 @@ static int read_group(const struct reading *reading, const struct moon_json *obj
     return status ? status : read_inner(reading, object, group);
 }
 
-/* Multiplies context parallelism into the blocks, and resolves the sizes of scheduler and hashes. */
+/* Multiplies context parallelism into the blocks, and resolves the sizes of scheduler and hashes. The first group has
+ * the configured block size. */
 static int resolve_blocks(const struct reading *reading, struct moon_layout_group groups[], size_t count) {
     struct moon_kv_group_size sizes[MOON_ENGINE_GROUPS_MAX];
     struct moon_layout_model *model = reading->model;
     for (size_t i = 0; i < count; i++)
         sizes[i] = (struct moon_kv_group_size){.block_size = groups[i].block_tokens,
                                                .dcp_sharded = groups[i].spec.kind != MOON_SPEC_MAMBA,
+                                               .mamba_not_aligned = reading->profile->mamba_by_block_size &&
+                                                                    groups[i].spec.kind == MOON_SPEC_MAMBA &&
+                                                                    groups[i].block_tokens != groups[0].block_tokens,
                                                .prefix_cacheable = groups[i].prefix_cacheable};
     const struct moon_block_sizes_input input = {
         .groups = sizes, .group_count = count, .dcp = model->dcp, .pcp = model->pcp, .hashing = true};
@@ -168,6 +172,9 @@ static int check_groups(const struct reading *reading, const struct moon_json *l
         return moon_json_fail(reading->error, MOON_ERR_UNSUPPORTED, reading->source, list,
                               "%s refuses several KV cache groups with this context parallelism",
                               reading->profile->name);
+    for (size_t i = 0; i < model->group_count; i++) /* HASH-095 */
+        if (model->groups[i].block_tokens % model->hash_block_tokens != 0)
+            return moon_refuse(reading->error, "AssertionError", "block_size must be divisible by hash_block_size");
     return 0;
 }
 

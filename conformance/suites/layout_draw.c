@@ -2,6 +2,8 @@
 /* Suite layout: random engines that the release runs, with a preference for options at which the decision turns. */
 #include "conformance/suites/layout.h"
 
+#include <assert.h>
+
 enum { GROUPS_MAX = 3 };
 
 struct drawing {
@@ -9,9 +11,10 @@ struct drawing {
     struct moon_random *random;
     const struct moon_profile *profile;
     struct moon_json *given;
-    uint64_t tp, pcp, dcp;
+    uint64_t tp, pcp, dcp, heads;
     uint64_t block[GROUPS_MAX]; /* tokens of each group's block a rank */
     uint64_t groups;
+    uint64_t scheduler_block, hash_block; /* of the groups together */
 };
 
 static uint64_t below(const struct drawing *drawing, uint64_t bound) {
@@ -32,7 +35,11 @@ static void draw_topology(struct drawing *drawing) {
     static const uint64_t sizes[] = {1, 1, 2, 2, 2, 3, 4, 4, 6, 8, 16};
     struct moon_json *topology =
         moon_json_set(drawing->arena, drawing->given, "topology", moon_json_object(drawing->arena));
-    drawing->tp = PICK(drawing, sizes);
+    static const uint64_t heads[] = {1, 1, 2, 3, 4, 6, 8, 8, 12, 16};
+    bool smallest = below(drawing, 16) == 0; /* one head on one rank is no MQA */
+    drawing->heads = smallest ? 1 : PICK(drawing, heads);
+    drawing->tp = smallest ? 1 : PICK(drawing, sizes);
+    set_int(drawing, drawing->given, "total_kv_heads", drawing->heads);
     drawing->pcp = below(drawing, 6) == 0 ? 2 : 1;
     drawing->dcp = 1;
     if (below(drawing, 5) == 0)
@@ -41,6 +48,14 @@ static void draw_topology(struct drawing *drawing) {
     set_int(drawing, topology, "pp", below(drawing, 4) == 0 ? 2 + below(drawing, 3) : 1);
     set_int(drawing, topology, "pcp", drawing->pcp);
     set_int(drawing, topology, "dcp", drawing->dcp);
+}
+
+/* A store TP by which the heads divide: the one case that is sharded. */
+static struct moon_json *draw_divisor(const struct drawing *drawing) {
+    uint64_t size = 1 + below(drawing, drawing->heads);
+    while (drawing->heads % size != 0)
+        size--;
+    return moon_json_uint(drawing->arena, size);
 }
 
 /* An integer, or a value that looks like one. */
@@ -71,6 +86,7 @@ static struct moon_json *draw_list(const struct drawing *drawing) {
     struct moon_json *list = moon_json_array(drawing->arena);
     for (uint64_t count = below(drawing, 4); count > 0; count--)
         moon_json_push(list, below(drawing, 12) == 0 ? draw_size(drawing)
+                             : below(drawing, 2)     ? draw_divisor(drawing)
                                                      : moon_json_int(drawing->arena, PICK(drawing, sizes)));
     return list;
 }
@@ -99,7 +115,8 @@ static void draw_options(const struct drawing *drawing) {
     if (!drawing->profile->store_namespace)
         return;
     if (below(drawing, 3))
-        moon_json_set(drawing->arena, extra, "store_tp_size", draw_size(drawing));
+        moon_json_set(drawing->arena, extra, "store_tp_size",
+                      below(drawing, 2) ? draw_divisor(drawing) : draw_size(drawing));
     if (below(drawing, 3) == 0) {
         moon_json_set(drawing->arena, extra, "enable_store_tp_lcm", draw_flag(drawing));
         if (below(drawing, 8))
@@ -149,39 +166,48 @@ static struct moon_json *draw_group(const struct drawing *drawing, enum kind kin
     return group;
 }
 
-/* One group, or some without context parallelism. With Mamba all have one block size: else hits are finer than a block.
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* One group, or some without context parallelism. Up to 0.29 an engine with a Mamba block of its own size may not run.
  */
 static void draw_groups(struct drawing *drawing) {
-    static const uint64_t blocks[] = {16, 32, 64};
+    static const uint64_t blocks[] = {16, 32, 48, 64, 96};
     struct moon_json *list = moon_json_set(drawing->arena, drawing->given, "groups", moon_json_array(drawing->arena));
     bool parallel = drawing->pcp > 1 || drawing->dcp > 1;
     bool several = drawing->profile->group_numbering != MOON_GROUP_NONE && !parallel && below(drawing, 3) == 0;
     bool mixed = several && below(drawing, 3) == 0;
     uint64_t block = PICK(drawing, blocks);
     drawing->groups = several ? 2 + below(drawing, GROUPS_MAX - 1) : 1;
+    drawing->scheduler_block = 1;
     for (uint64_t i = 0; i < drawing->groups; i++) {
-        drawing->block[i] = mixed ? PICK(drawing, blocks) : block;
+        uint64_t own = drawing->block[i] = mixed ? PICK(drawing, blocks) : block;
+        drawing->scheduler_block *= own / greatest_common_divisor(drawing->scheduler_block, own);
+        drawing->hash_block = greatest_common_divisor(own, drawing->hash_block);
         enum kind kind = draw_kind(drawing, several);
-        moon_json_push(list, draw_group(drawing, mixed && kind == MAMBA ? FULL : kind, drawing->block[i]));
+        bool raises = mixed && kind == MAMBA && drawing->profile->fine_windows_refused;
+        moon_json_push(list, draw_group(drawing, raises ? FULL : kind, own));
     }
 }
 
-/* Blocks are powers of two, so the largest is the scheduler block and the smallest the hash block. */
 static void draw_prompt(const struct drawing *drawing) {
-    uint64_t chunks = 1 + below(drawing, 9), next = 1, largest = drawing->block[0], smallest = drawing->block[0];
+    uint64_t chunks = 1 + below(drawing, 9), next = 1;
     struct moon_json *hashes = moon_json_array(drawing->arena), *tables = moon_json_array(drawing->arena);
-    for (uint64_t group = 1; group < drawing->groups; group++) {
-        largest = drawing->block[group] > largest ? drawing->block[group] : largest;
-        smallest = drawing->block[group] < smallest ? drawing->block[group] : smallest;
-    }
-    for (uint64_t i = 0; i < chunks * (largest / smallest); i++) {
+    assert(drawing->hash_block > 0); /* there is a group */
+    for (uint64_t i = 0; i < chunks * (drawing->scheduler_block / drawing->hash_block); i++) {
         uint8_t bytes[16];
         moon_random_fill(drawing->random, bytes, sizeof bytes);
         moon_json_push(hashes, moon_json_hex(drawing->arena, bytes, sizeof bytes));
     }
     for (uint64_t group = 0; group < drawing->groups; group++) {
         struct moon_json *table = moon_json_push(tables, moon_json_array(drawing->arena));
-        for (uint64_t i = 0; i < chunks * (largest / drawing->block[group]); i++)
+        for (uint64_t i = 0; i < chunks * (drawing->scheduler_block / drawing->block[group]); i++)
             moon_json_push(table, moon_json_uint(drawing->arena, next++));
     }
     set_int(drawing, drawing->given, "num_chunks", chunks);
@@ -190,16 +216,14 @@ static void draw_prompt(const struct drawing *drawing) {
     if (drawing->profile->store_mask == MOON_STORE_MASK_REACH && below(drawing, 6) == 0)
         moon_json_set(drawing->arena, drawing->given, "speculative", moon_json_bool(drawing->arena, true));
     if (!drawing->profile->mamba_by_position && below(drawing, 4) == 0)
-        set_int(drawing, drawing->given, "retention_interval", below(drawing, 4) * largest);
+        set_int(drawing, drawing->given, "retention_interval", below(drawing, 4) * drawing->scheduler_block);
 }
 
 int moon_layout_draw(struct moon_arena *arena, struct moon_random *random, const struct moon_profile *profile,
                      struct moon_json **given) {
     static const char *const models[] = {"org/model-x", "m", "a/b/c//", "/", "", "x@tp_rank:0", "/models/x-1.0/"};
-    static const uint64_t heads[] = {1, 1, 2, 3, 4, 6, 8, 8, 12, 16};
-    struct drawing drawing = {arena, random, profile, moon_json_object(arena), 1, 1, 1, {0}, 0};
+    struct drawing drawing = {.arena = arena, .random = random, .profile = profile, .given = moon_json_object(arena)};
     draw_topology(&drawing);
-    set_int(&drawing, drawing.given, "total_kv_heads", PICK(&drawing, heads));
     moon_json_set(arena, drawing.given, "use_mla", moon_json_bool(arena, below(&drawing, 5) == 0));
     draw_groups(&drawing);
     draw_options(&drawing);

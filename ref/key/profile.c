@@ -14,6 +14,7 @@
         .hash_lookahead = (minor_) >= 33, .pcp_multiplies_block = (minor_) < 26,                                       \
         .groups_context_parallel = (minor_) >= 26, .groups_dcp = (minor_) >= 29, .match_unit = (minor_) >= 26,         \
         .match_unit_checked = (minor_) >= 32, .uncacheable_left_out = (minor_) >= 29, .dcp_by_spec = (minor_) >= 31,   \
+        .mamba_by_block_size = (minor_) < 28,                                                                          \
         .group_numbering = (minor_) < 22   ? MOON_GROUP_NONE                                                           \
                            : (minor_) < 29 ? MOON_GROUP_ALL                                                            \
                            : (minor_) < 30 ? MOON_GROUP_TRANSFER                                                       \
@@ -39,7 +40,8 @@
                         : (minor_) < 32 ? MOON_FINE_MAMBA_DCP                                                          \
                                         : MOON_FINE_CORE,                                                              \
         .mamba_by_position = (minor_) < 29, .eagle_boundaries = (minor_) >= 32, .null_blocks_skipped = (minor_) >= 29, \
-        .windows_sparse = (minor_) >= 29, .window_extra_tokens = (minor_) >= 33,                                       \
+        .fine_windows_refused = (minor_) < 30, .windows_sparse = (minor_) >= 29,                                       \
+        .window_extra_tokens = (minor_) >= 33,                                                                         \
         .segment_rule = (minor_) < 22   ? MOON_SEGMENTS_PER_LAYER                                                      \
                         : (minor_) < 29 ? MOON_SEGMENTS_PER_STORAGE                                                    \
                                         : MOON_SEGMENTS_PER_REGION,                                                    \

@@ -88,6 +88,7 @@ struct moon_profile {
     bool match_unit;              /* 0.26: override is called prefix_match_unit, before: hash_block_size */
     bool match_unit_checked;      /* 0.32: with one group the override must equal the block */
     bool uncacheable_left_out;    /* 0.29: groups that are not prefix-cacheable do not enter the gcd */
+    bool mamba_by_block_size;     /* up to 0.27: a Mamba block that is not the configured one is not "aligned" */
     bool dcp_by_spec;             /* 0.31: a single group may be kept from sharing blocks over DCP ranks by its spec */
     /* keys */
     enum moon_group_numbering group_numbering;
@@ -104,10 +105,11 @@ struct moon_profile {
     bool stripe_absolute; /* 0.25: owner by chunk id and group; before: by position in the list of missing chunks */
     enum moon_store_mask store_mask;
     enum moon_fine_grained fine_grained;
-    bool mamba_by_position;   /* up to 0.28: Mamba states are saved like blocks; after: handed off at boundaries */
-    bool eagle_boundaries;    /* 0.32: with EAGLE two replay boundaries, before: one */
-    bool null_blocks_skipped; /* 0.29: chunks without a block are left out of a save, before: IndexError */
-    bool lookup_masked;       /* 0.24: only reachable chunks of a sliding window are asked for */
+    bool mamba_by_position;    /* up to 0.28: Mamba states are saved like blocks; after: handed off at boundaries */
+    bool eagle_boundaries;     /* 0.32: with EAGLE two replay boundaries, before: one */
+    bool null_blocks_skipped;  /* 0.29: chunks without a block are left out of a save, before: IndexError */
+    bool fine_windows_refused; /* up to 0.29: fine-grained lookups refuse a sliding window of wider blocks */
+    bool lookup_masked;        /* 0.24: only reachable chunks of a sliding window are asked for */
     bool windows_sparse;      /* 0.29: without a setting a window keeps what the end of the prompt needs; before: all */
     bool window_extra_tokens; /* 0.33: a sliding window is wider by the spec's extra_retained_tokens */
     enum moon_segment_rule segment_rule;

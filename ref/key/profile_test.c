@@ -94,6 +94,8 @@ static void rules_follow_one_another(void) {
         int minor = all[i].minor;
         MOON_CHECK_INT(all[i].pcp_multiplies_block, minor <= 25);
         MOON_CHECK_INT(all[i].mamba_by_position, minor <= 28);
+        MOON_CHECK_INT(all[i].mamba_by_block_size, minor <= 27);
+        MOON_CHECK_INT(all[i].fine_windows_refused, minor <= 29);
         MOON_CHECK_INT(all[i].device_by_gpu, minor == 22 || minor == 23);
         MOON_CHECK_INT(all[i].retention_variable, minor >= 24 && minor <= 29);
         MOON_CHECK_INT(all[i].none_hash == MOON_NONE_HASH_FIXED_SEED, minor >= 29);

@@ -167,6 +167,9 @@ int moon_lookup_keys(const struct moon_profile *profile, const struct moon_layou
                      struct moon_error *error) {
     const struct lookup lookup = {profile, model, selection, hashes, aligned_tokens, scratch, receive, context};
     bool fine = moon_fine_grained(profile, model);
+    if (fine && moon_fine_refused(profile, model))
+        return moon_refuse(error, "AssertionError",
+                           "SlidingWindowManager does not support fine-grained (partial) cache hits");
     if (profile->lookup_ranks == MOON_LOOKUP_TEXTUAL) {
         struct moon_text own_key;
         moon_text_open(&own_key, scratch->memory);

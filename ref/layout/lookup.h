@@ -30,7 +30,8 @@ typedef void moon_key_receiver(void *context, struct moon_key_text key);
  *   aligned_tokens  multiple of the hash block in fine-grained mode, else of the scheduler block
  *   hashes          block hashes; chunks without their hash are not asked for
  *   scratch         opened by the caller, cleared here; keys are built in it, so only it allocates
- * Order: group, chunk (or hash block), namespace; in 0.21 pp, T, chunk (LAYOUT-021). Returns 0 or MOON_ERR_MEMORY. */
+ * Order: group, chunk (or hash block), namespace; in 0.21 pp, T, chunk (LAYOUT-021). Returns 0, MOON_ERR_MEMORY, or
+ * MOON_ERR_REFUSED where the release raises (LAYOUT-031). */
 int moon_lookup_keys(const struct moon_profile *profile, const struct moon_layout_model *model,
                      const struct moon_store_selection *selection, const struct moon_hashes *hashes,
                      int64_t aligned_tokens, struct moon_text *scratch, moon_key_receiver *receive, void *context,

@@ -165,6 +165,27 @@ static void fine_grained_lookups_ask_for_every_hash_block(void) {
                               "m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:1@0202\n");
 }
 
+static void fine_grained_lookups_refuse_wide_windows_up_to_029(void) {
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MAMBA, 32, 0),
+                                         group_of(MOON_SPEC_SLIDING_WINDOW, 32, 17)};
+    struct moon_layout_model model = engine(groups, 3, 1, 1);
+    struct moon_store_selection selection;
+    struct moon_error error = {0};
+    struct moon_text scratch;
+    model.scheduler_block_tokens = 32;
+    moon_text_open(&scratch, moon_memory_heap());
+    moon_store_select(release("0.29"), &model, &selection);
+    MOON_CHECK_INT(moon_lookup_keys(release("0.29"), &model, &selection, hashes(), 32, &scratch, collect, NULL, &error),
+                   MOON_ERR_REFUSED);
+    MOON_CHECK_TEXT(error.type, "AssertionError");
+    moon_text_close(&scratch);
+    struct collected all;
+    asked(&all, "0.30", &model, 32);
+    asked(&all, "0.26", &model, 32);
+    groups[2].block_tokens = 16;
+    asked(&all, "0.29", &model, 32);
+}
+
 static void chunks_without_a_hash_are_not_asked_for(void) {
     struct collected all;
     const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0);
@@ -254,6 +275,8 @@ int main(int argc, char *argv[]) {
         {"keys come by group, chunk and namespace", keys_come_by_group_chunk_and_namespace},
         {"coarse and masked chunks are asked for as the release does", coarse_and_masked_chunks_are_asked_by_release},
         {"fine-grained lookups ask for every hash block", fine_grained_lookups_ask_for_every_hash_block},
+        {"up to 0.29 fine-grained lookups refuse windows of wider blocks",
+         fine_grained_lookups_refuse_wide_windows_up_to_029},
         {"chunks without a hash are not asked for", chunks_without_a_hash_are_not_asked_for},
         {"0.21 replaces text in the keys of rank 0", the_first_release_replaces_text},
         {"0.21 leaves a name with another rank alone", a_name_with_another_rank_is_left_alone},

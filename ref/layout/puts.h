@@ -32,7 +32,8 @@ struct moon_put {
     int64_t block; /* it is read from; 0 is the null block */
 };
 
-/* Walk through the puts of a rank in their order (LAYOUT-013 to LAYOUT-015, LAYOUT-027). Borrows all arguments. */
+/* Walk through the puts of a rank in their order (LAYOUT-013 to LAYOUT-015, LAYOUT-027, LAYOUT-030). Borrows all
+ * arguments. */
 struct moon_puts {
     const struct moon_profile *profile;
     const struct moon_layout_model *model;
@@ -41,6 +42,9 @@ struct moon_puts {
     struct moon_shard_range shards;
     struct moon_chunk_walk chunks;
     struct moon_put put;
+    int64_t tail_start_tokens, tail_tokens; /* of the prompt's tail (LAYOUT-030); tail_tokens 0: none */
+    int64_t next_tail;                      /* block of the tail in the present group, counted from its first */
+    bool in_tail;
     int64_t next_shard;  /* of the present chunk, counted from 0; shards.count when it is done */
     int64_t list_length; /* chunks kept so far, for releases that stripe by position */
     bool group_open;

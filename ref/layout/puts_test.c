@@ -133,6 +133,48 @@ static void a_short_table_hurts_only_ranks_that_need_it(void) {
     MOON_CHECK_TEXT(puts_of(out, "0.28", &scene, 1), "IndexError");
 }
 
+/* A group with blocks of `block` tokens beside a Mamba group with blocks of 64; 128 tokens, hashed every 16. */
+static void set_fine_scene(struct scene *scene, int64_t tp, int64_t heads, int64_t block) {
+    set_scene(scene, tp, heads, 2, 8);
+    scene->groups[0].block_tokens = block;
+    scene->groups[1].spec.kind = MOON_SPEC_MAMBA;
+    scene->groups[1].block_tokens = scene->model.scheduler_block_tokens = 64;
+}
+
+static void the_tail_of_a_prompt_comes_first_when_hits_are_fine_grained(void) {
+    char out[512];
+    struct scene scene;
+    set_fine_scene(&scene, 1, 8, 16);
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "0.4.0=5 0.5.0=6 0.6.0=7 0.0.0=1 0.1.0=2 0.2.0=3 0.3.0=4 0.7.0=8");
+    MOON_CHECK_TEXT(puts_of(out, "0.31", &scene, 0), "0.0.0=1 0.1.0=2 0.2.0=3 0.3.0=4 0.4.0=5 0.5.0=6 0.6.0=7 0.7.0=8");
+    scene.model.speculative = true; /* the tail ends where the tokens do */
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "0.4.0=5 0.5.0=6 0.6.0=7 0.7.0=8 0.0.0=1 0.1.0=2 0.2.0=3 0.3.0=4");
+    set_fine_scene(&scene, 2, 1, 16);
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 1), "0.5.0=6 0.1.0=2 0.3.0=4 0.7.0=8");
+}
+
+static void a_tail_that_ends_inside_a_block_is_put_beside_it(void) {
+    char out[512];
+    struct scene scene;
+    set_fine_scene(&scene, 1, 8, 32);
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "0.2.0=3 0.3.0=4 0.0.0=1 0.1.0=2 0.3.0=4");
+    scene.model.speculative = true;
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "0.2.0=3 0.3.0=4 0.0.0=1 0.1.0=2");
+}
+
+static void a_prompt_without_hashes_for_it_has_no_tail(void) {
+    char out[512];
+    struct scene scene;
+    set_fine_scene(&scene, 1, 8, 32);
+    scene.save.tokens = 64;
+    scene.save.hash_count = 4;
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "0.0.0=1 0.1.0=2");
+    scene.save.tokens = scene.save.hash_count = 0;
+    scene.save.prefill_end_tokens = 1;
+    scene.model.speculative = true;
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "");
+}
+
 static void an_empty_save_puts_nothing(void) {
     char out[512];
     struct scene scene;
@@ -190,6 +232,11 @@ int main(int argc, char *argv[]) {
         {"shards of a chunk follow one another", shards_of_a_chunk_follow_one_another},
         {"missing blocks are skipped from 0.29 on and raise before", missing_blocks_are_skipped_from_029_on},
         {"a short table hurts only the ranks that need it", a_short_table_hurts_only_ranks_that_need_it},
+        {"from 0.32 on the tail of a prompt comes first when hits are fine-grained",
+         the_tail_of_a_prompt_comes_first_when_hits_are_fine_grained},
+        {"a tail that ends inside a block is put beside the whole block",
+         a_tail_that_ends_inside_a_block_is_put_beside_it},
+        {"a prompt without hashes for it has no tail", a_prompt_without_hashes_for_it_has_no_tail},
         {"an empty save puts nothing", an_empty_save_puts_nothing},
         {"every object is put exactly once over all ranks", every_object_is_put_once},
         {NULL, NULL}};

@@ -124,6 +124,14 @@ static bool core_fine_grained(const struct moon_layout_model *model) {
     return wide_mamba && model->group_count > 1;
 }
 
+bool moon_fine_refused(const struct moon_profile *profile, const struct moon_layout_model *model) {
+    for (size_t i = 0; i < model->group_count; i++)
+        if (profile->fine_windows_refused && is_sliding(&model->groups[i]) &&
+            model->groups[i].block_tokens != model->hash_block_tokens)
+            return true;
+    return false;
+}
+
 bool moon_fine_grained(const struct moon_profile *profile, const struct moon_layout_model *model) {
     if (profile->fine_grained == MOON_FINE_NEVER)
         return false;

@@ -19,6 +19,9 @@ bool moon_reach_asked(const struct moon_profile *profile, const struct moon_layo
                       int64_t chunk);
 /* True if hits end at hash blocks instead of scheduler blocks (LAYOUT-024). */
 bool moon_fine_grained(const struct moon_profile *profile, const struct moon_layout_model *model);
+/* True if a fine-grained lookup raises AssertionError, because a sliding window has blocks wider than the hash block
+ * (LAYOUT-031). */
+bool moon_fine_refused(const struct moon_profile *profile, const struct moon_layout_model *model);
 
 #ifdef __cplusplus
 }
