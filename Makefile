@@ -108,12 +108,12 @@ MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-a
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all run check check-full deps deps-run deps-check test unit asan ubsan tsan valgrind coverage mutants lint bench fuzz goldens \
+.PHONY: all run check check-full deps deps-run deps-check deps-goldens test unit asan ubsan tsan valgrind coverage mutants lint bench fuzz goldens \
         install uninstall clean help
 .DEFAULT_GOAL := all
 
 # ---- use
-all: $(BUILD)/gcc/mooncheck $(BUILD)/gcc/mooncheck-report ## build the programs (build/gcc/mooncheck)
+all: $(foreach p,mooncheck mooncheck-report mooncheck-adapter-example,$(BUILD)/gcc/$(p)) ## build the programs (build/gcc/mooncheck)
 
 SEED_MUTANT := $(BUILD)/mutants/seed-as-number/mooncheck-adapter-example # a case of hash.processes asks it
 RUN_ADAPTERS := $(foreach v,gcc-O0 gcc-O3 clang,$(BUILD)/$(v)/mooncheck-adapter-example)
@@ -181,10 +181,12 @@ lint: ## clang-format, clang-tidy, cppcheck, include graph, rules of the tree
 	$(Q)conformance/checks/tidy_tree.sh
 fuzz: $(FUZZERS:%.c=$(BUILD)/fuzz/bin/%) ## build the fuzzers and run each for SECONDS (60)
 	$(Q)conformance/checks/fuzz.sh $(BUILD) $(or $(SECONDS),60) $(ONLY)
+# A version that was typed (`make goldens VERSION=0.33.0`), not this program's own.
 RECORD := $(if $(filter command line,$(origin VERSION)),$(VERSION))
-goldens: all ## record the vectors of VERSION=0.33.0 anew from the real release and compare
-	$(Q)conformance/adapters/vllm/fetch.sh $(BUILD)/deps $(RECORD)
-	$(Q)$(BUILD)/deps/venv/bin/python conformance/adapters/vllm/record.py --sources $(BUILD)/deps/vllm --vectors fixtures/vectors $(RECORD)
+goldens: all ## record the vectors of VERSION=0.33.0 anew from the real release (fetched by make deps-goldens VERSION=) and compare
+	$(Q)for version in $(or $(RECORD),$(notdir $(wildcard $(BUILD)/deps/vllm/*.*.*))); do \
+	    [ -d $(BUILD)/deps/vllm/$$version ] || { echo "goldens: vLLM $$version is not here: make deps-goldens VERSION=$$version" >&2; exit 2; }; \
+	    $(BUILD)/deps/venv/bin/python conformance/adapters/vllm/record.py --sources $(BUILD)/deps/vllm --vectors fixtures/vectors $$version || exit 1; done
 
 # ---- dependencies (the only targets that fetch)
 deps: deps-check ## install and fetch everything
@@ -192,6 +194,9 @@ deps-run: ## what `make run` needs: a few Debian packages
 	$(Q)conformance/deps.sh run $(BUILD)
 deps-check: ## what `make check` needs: Debian packages, vLLM releases from PyPI (pinned, cached in build/deps)
 	$(Q)conformance/deps.sh check $(BUILD)
+
+deps-goldens: ## a vLLM release for `make goldens`: VERSION=0.34.0
+	$(Q)conformance/adapters/vllm/fetch.sh $(BUILD)/deps $(RECORD)
 
 clean: ## remove build/ but keep fetched releases (build/deps)
 	$(Q)find $(BUILD) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
