@@ -4,6 +4,7 @@ BUILD ?= build
 VARIANT ?= gcc
 PREFIX ?= /usr/local
 DESTDIR ?=
+TARGET ?= ref
 V ?= 0
 # As many jobs as there are cores, unless -j says otherwise.
 JOBS := $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -117,8 +118,8 @@ all: $(foreach p,mooncheck mooncheck-report mooncheck-adapter-example,$(BUILD)/g
 
 SEED_MUTANT := $(BUILD)/mutants/seed-as-number/mooncheck-adapter-example # a case of hash.processes asks it
 RUN_ADAPTERS := $(foreach v,gcc-O0 gcc-O3 clang,$(BUILD)/$(v)/mooncheck-adapter-example)
-run: deps-run all $(RUN_ADAPTERS) $(SEED_MUTANT) ## judge the reference against recorded releases; report: build/report/index.html
-	$(Q)conformance/checks/run.sh $(BUILD)
+run: deps-run all $(RUN_ADAPTERS) $(SEED_MUTANT) ## judge TARGET (ref) against recorded releases; report: build/report/index.html
+	$(Q)conformance/checks/run.sh $(BUILD) '$(TARGET)'
 
 install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library, pkg-config file, man page, completion
 	$(Q)mkdir -p $(BUILD)/install

@@ -3,14 +3,15 @@
 # What `make run` does once everything is built: the recorded vectors and the separate-process runs against the reference,
 # a verdict on the terminal and one page with everything.
 #
-#   usage: conformance/checks/run.sh BUILD        exit status of the worse of the two runs
+#   usage: conformance/checks/run.sh BUILD [TARGET]     TARGET as of --target, default ref; exit status of the worse run
 set -u
 build=$1
+target=${2:-ref}
 report=$build/report
 rm -rf "$report"
 mkdir -p "$report"
-echo "Answers recorded from real vLLM releases, asked of the reference:"
-"$build/gcc/mooncheck" vectors --out "$report/vectors" fixtures/vectors
+echo "Answers recorded from real vLLM releases, asked of the implementation under test:"
+"$build/gcc/mooncheck" vectors --target "$target" --out "$report/vectors" fixtures/vectors
 vectors=$?
 echo
 echo "The same prompts hashed in many processes of three builds, and of real vLLM where make deps-check fetched it:"
