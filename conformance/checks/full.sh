@@ -24,7 +24,7 @@ for list in conformance/checks/check.slices conformance/checks/full.slices; do
             echo
         } >"reports/full/$name.txt"
         conformance/checks/slices.sh "$list" "$name" >"$BUILD/full.out" || status=1
-        cat "$BUILD/full.out" | tee -a "reports/full/$name.txt"
+        tee -a "reports/full/$name.txt" <"$BUILD/full.out"
         { echo; grep -E 'passed|equal|clean after|coverage:|ref/' "$BUILD/full/$name.log" | tail -60; } >>"reports/full/$name.txt"
     done
 done

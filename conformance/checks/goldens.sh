@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Records the vectors of fetched releases anew and compares with fixtures/vectors, byte for byte.
 #
-#   usage: conformance/checks/goldens.sh BUILD [all]      exit 77 when no release was fetched
+#   usage: conformance/checks/goldens.sh BUILD      exit 77 when no release was fetched
 set -u
 build=$1
 python=$build/deps/venv/bin/python
