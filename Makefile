@@ -50,7 +50,7 @@ MAINS := conformance/cli/main.c conformance/cli/report_main.c conformance/adapte
 VERSION := $(shell sed -n 's/.define MOON_VERSION "\(.*\)"/\1/p' conformance/cli/cli.h)
 LIBRARY := $(filter-out $(TESTS) $(FUZZERS) $(UNIT) $(MAINS),$(SOURCES))
 # Folders in link order: a folder uses only those after it.
-FOLDERS := conformance/cli conformance reports conformance/draw conformance/suites ref/config ref/layout ref/hash ref/key ref/base
+FOLDERS := conformance/cli conformance reports conformance/draw conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/base
 
 define variant
 $(BUILD)/$(1)/obj/%.o: %.c | $(DEPS_FIRST)
@@ -71,7 +71,7 @@ $(BUILD)/$(1)/mooncheck: $(BUILD)/$(1)/obj/conformance/cli/main.o $(FOLDERS:%=$(
 	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$^ $$(LIBS)
 $(BUILD)/$(1)/mooncheck-report: $(BUILD)/$(1)/obj/conformance/cli/report_main.o $(BUILD)/$(1)/lib/conformance/cli.a $(BUILD)/$(1)/lib/conformance.a $(BUILD)/$(1)/lib/reports.a $(BUILD)/$(1)/lib/ref/base.a
 	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$^ $$(LIBS)
-$(BUILD)/$(1)/mooncheck-adapter-example: $(BUILD)/$(1)/obj/conformance/adapters/example.o $(foreach f,conformance/suites ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/$(1)/lib/$(f).a)
+$(BUILD)/$(1)/mooncheck-adapter-example: $(BUILD)/$(1)/obj/conformance/adapters/example.o $(foreach f,conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/$(1)/lib/$(f).a)
 	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$^ $$(LIBS)
 endef
 $(foreach v,$(VARIANTS) fuzz,$(eval $(call variant,$(v))))
@@ -102,7 +102,7 @@ $(BUILD)/gen/schemas.c: conformance/schema/embed.awk $(sort $(wildcard conforman
 # rest comes from the gcc-O0 build: patched objects stand before the archives, so the archives' own are not taken.
 MUTANT_FLAGS := $(FLAGS_gcc-O0) -w
 MUTANT_REST := $(BUILD)/gcc-O0/obj/conformance/adapters/example.o \
-               $(foreach f,conformance/suites ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/gcc-O0/lib/$(f).a)
+               $(foreach f,conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/gcc-O0/lib/$(f).a)
 $(BUILD)/mutants/%/mooncheck-adapter-example: conformance/mutants/%.patch conformance/mutants/build.sh $(MUTANT_REST)
 	$(call say,MUTANT,$*) conformance/mutants/build.sh $< $(@D) gcc -std=c11 $(CPPFLAGS_ALL) $(MUTANT_FLAGS) -- $(MUTANT_REST) $(LIBS)
 MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-adapter-example,$(wildcard conformance/mutants/*.patch))

@@ -36,11 +36,16 @@ struct moon_suite {
     const char *const *optional;
 };
 
-extern const struct moon_suite moon_suite_hash;     /* conformance/suites/hash.c */
-extern const struct moon_suite moon_suite_keys;     /* conformance/suites/keys.c */
-extern const struct moon_suite moon_suite_layout;   /* conformance/suites/layout.c */
-extern const struct moon_suite moon_suite_segments; /* conformance/suites/segments.c */
-extern const struct moon_suite moon_suite_config;   /* conformance/suites/config.c */
+extern const struct moon_suite moon_suite_hash;         /* conformance/suites/hash.c */
+extern const struct moon_suite moon_suite_keys;         /* conformance/suites/keys.c */
+extern const struct moon_suite moon_suite_layout;       /* conformance/suites/layout.c */
+extern const struct moon_suite moon_suite_segments;     /* conformance/suites/segments.c */
+extern const struct moon_suite moon_suite_config;       /* conformance/suites/config.c */
+extern const struct moon_suite moon_suite_lookup;       /* conformance/suites/lookup.c */
+extern const struct moon_suite moon_suite_save;         /* conformance/suites/save.c */
+extern const struct moon_suite moon_suite_load;         /* conformance/suites/load.c */
+extern const struct moon_suite moon_suite_lookup_async; /* conformance/suites/lookup_async.c */
+extern const struct moon_suite moon_suite_save_lcm;     /* conformance/suites/save_lcm.c */
 
 /* Finds a suite by name, NULL if there is none; moon_suites() ends with NULL. (conformance/suites/suites.c) */
 const struct moon_suite *moon_suite_find(const char *name);

@@ -5,7 +5,17 @@
 #include <string.h>
 
 static const struct moon_suite *const suites[] = {
-    &moon_suite_hash, &moon_suite_keys, &moon_suite_layout, &moon_suite_segments, &moon_suite_config, NULL,
+    &moon_suite_hash,
+    &moon_suite_keys,
+    &moon_suite_layout,
+    &moon_suite_segments,
+    &moon_suite_config,
+    &moon_suite_lookup,
+    &moon_suite_save,
+    &moon_suite_load,
+    &moon_suite_lookup_async,
+    &moon_suite_save_lcm,
+    NULL,
 };
 
 const struct moon_suite *const *moon_suites(void) {

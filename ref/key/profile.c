@@ -49,7 +49,28 @@
                            : (minor_) < 27 ? MOON_CHUNK_SIZE_BLOCKS                                                    \
                                            : MOON_CHUNK_SIZE_ROUNDED,                                                  \
         .single_block_segments = (minor_) >= 27, .buffers_registered_first = (minor_) >= 30,                           \
-        .config_mode = (minor_) >= 22, .config_tenant = (minor_) >= 28,                                                \
+        .lookup_rpc = (minor_) < 23   ? MOON_RPC_LIST                                                                  \
+                      : (minor_) < 24 ? MOON_RPC_TAGGED_LIST                                                           \
+                      : (minor_) < 27 ? MOON_RPC_BINARY                                                                \
+                      : (minor_) < 29 ? MOON_RPC_RAW                                                                   \
+                                      : MOON_RPC_TAILS,                                                                \
+        .full_hit = (minor_) < 22   ? MOON_FULL_HIT_LESS_ONE                                                           \
+                    : (minor_) < 27 ? MOON_FULL_HIT_ALIGNED                                                            \
+                                    : MOON_FULL_HIT_SEARCHED,                                                          \
+        .boundary_rule = (minor_) < 27   ? MOON_BOUNDARY_NONE                                                          \
+                         : (minor_) < 29 ? MOON_BOUNDARY_TAIL                                                          \
+                         : (minor_) < 32 ? MOON_BOUNDARY_HANDED                                                        \
+                                         : MOON_BOUNDARY_TAIL_ONCE,                                                    \
+        .load_report = (minor_) < 22   ? MOON_LOAD_LOGGED                                                              \
+                       : (minor_) < 31 ? MOON_LOAD_BLOCKS                                                              \
+                                       : MOON_LOAD_BLOCKS_OR_REQUEST,                                                  \
+        .option_lookup_async = (minor_) >= 24, .option_enable_lookup = (minor_) >= 27,                                 \
+        .option_save_decode = (minor_) >= 29, .option_discard = (minor_) < 22, .coordinator = (minor_) >= 22,          \
+        .preempted_reset = (minor_) >= 22, .resumed_by_core = (minor_) >= 25, .blockless_steps_count = (minor_) >= 29, \
+        .load_alone = (minor_) >= 22, .lost_load_ignored = (minor_) >= 30, .tables_of_step = (minor_) >= 29,           \
+        .tail_at_finish = (minor_) >= 30, .job_references = (minor_) >= 28, .resume_offset = (minor_) >= 25,           \
+        .retired_by_job = (minor_) >= 28, .batches_split = (minor_) >= 22, .failed_batch_ends_load = (minor_) >= 22,   \
+        .empty_load_raises = true, .config_mode = (minor_) >= 22, .config_tenant = (minor_) >= 28,                     \
         .device_by_gpu = (minor_) >= 22 && (minor_) < 24, .retention_variable = (minor_) >= 24 && (minor_) < 30,       \
         .reset_removes_keys = (minor_) >= 23, .transfer_trimmed = (minor_) >= 33,                                      \
     }

@@ -69,6 +69,34 @@ enum moon_fine_grained {
     MOON_FINE_CORE,      /* 0.32 on: as the core decides over all groups */
 };
 
+/* Frames between the scheduler side and the worker of rank 0 (RPC requirements) */
+enum moon_lookup_rpc {
+    MOON_RPC_LIST,        /* 0.21, 0.22: aligned tokens, msgpack list of hex hashes */
+    MOON_RPC_TAGGED_LIST, /* 0.23: the same after a tag; reset */
+    MOON_RPC_BINARY,      /* 0.24 to 0.26: aligned tokens, hash length, hashes */
+    MOON_RPC_RAW,         /* 0.27, 0.28: tokens are not aligned */
+    MOON_RPC_TAILS,       /* 0.29 on: the reply tells tail boundaries */
+};
+/* A prompt that is stored as a whole: its last token must be computed */
+enum moon_full_hit {
+    MOON_FULL_HIT_LESS_ONE, /* 0.21: hit - 1 */
+    MOON_FULL_HIT_ALIGNED,  /* 0.22 to 0.26: cut down to a scheduler block by arithmetic */
+    MOON_FULL_HIT_SEARCHED, /* 0.27 on: searched again with a smaller limit */
+};
+/* States and partial tails that are put beside the normal save */
+enum moon_boundary_rule {
+    MOON_BOUNDARY_NONE,      /* up to 0.26 */
+    MOON_BOUNDARY_TAIL,      /* 0.27, 0.28: tail batch, Mamba by position */
+    MOON_BOUNDARY_HANDED,    /* 0.29 to 0.31: states handed off by the core; an unaligned one takes a tail along */
+    MOON_BOUNDARY_TAIL_ONCE, /* 0.32 on: the tail of the other groups once a prompt */
+};
+/* How a failed load is told to the core */
+enum moon_load_report {
+    MOON_LOAD_LOGGED,            /* 0.21: not at all */
+    MOON_LOAD_BLOCKS,            /* 0.22 to 0.30: block ids */
+    MOON_LOAD_BLOCKS_OR_REQUEST, /* 0.31 on: with several groups the request */
+};
+
 /* One release. Static data, never freed. Sources: SPEC.md, "Profiles". Extend by adding fields, one meaning each. */
 struct moon_profile {
     const char *name;    /* "vllm-0.27": how vectors and --profile name it */
@@ -116,6 +144,31 @@ struct moon_profile {
     enum moon_chunk_size_rule chunk_size_rule;
     bool single_block_segments;    /* 0.27: buffers of one whole block can be asked for */
     bool buffers_registered_first; /* 0.30: all buffers registered before segments are built */
+    /* connector: what both sides do */
+    enum moon_lookup_rpc lookup_rpc;
+    enum moon_full_hit full_hit;
+    enum moon_boundary_rule boundary_rule;
+    enum moon_load_report load_report;
+    bool option_lookup_async;  /* 0.24 */
+    bool option_enable_lookup; /* 0.27: and the capacity-only consumer */
+    bool option_save_decode;   /* 0.29: save_decode_cache */
+    bool option_discard;       /* 0.21: discard_partial_chunks */
+    bool coordinator;          /* 0.22: joint hit search; before: leading run of chunks */
+    /* connector: scheduler side */
+    bool preempted_reset; /* 0.22: a preempted request keeps an empty tracker; before: it is dropped */
+    bool resumed_by_core; /* 0.25: the core says which cached requests are resumed; before: a remembered preemption */
+    bool blockless_steps_count; /* 0.29: a running step without new blocks counts and may save */
+    bool load_alone;            /* 0.22: a job never saves and loads */
+    bool lost_load_ignored;     /* 0.30: a load spec that was not taken makes no job */
+    bool tables_of_step; /* 0.29: jobs read the block tables of the step; before: the tracker's own, which grows */
+    bool tail_at_finish; /* 0.30: tails queued when a request finishes */
+    bool job_references; /* 0.28: jobs hold blocks, finishing never delays the free */
+    /* connector: worker */
+    bool resume_offset;          /* 0.25: a save resumes where the last one of the request ended; before: at token 0 */
+    bool retired_by_job;         /* 0.28: live jobs are known by job id; before: by request */
+    bool batches_split;          /* 0.22: staging budget */
+    bool failed_batch_ends_load; /* deviation connector.9.19 */
+    bool empty_load_raises;      /* deviation connector.9.20 */
     /* configuration */
     bool config_mode;        /* 0.22: mode, enable_offload, range checks, preferred segment, requester host name */
     bool config_tenant;      /* 0.28 */
