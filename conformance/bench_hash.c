@@ -7,9 +7,7 @@
 #include "ref/hash/none_hash.h"
 
 #include <openssl/evp.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A measurement and all that it works on. */
 struct bench {
@@ -172,31 +170,18 @@ static int prepare(struct bench *bench) {
 
 /* ---- measuring ---- */
 
-static int compare_u64(const void *a, const void *b) {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
-/* CPU time of this thread: other programs on the machine do not count. */
-static uint64_t cpu_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Median time of `work`. */
 static int measure(struct bench *bench, int (*work)(struct bench *), uint64_t *ns) {
     uint64_t times[MOON_BENCH_RUNS_MAX] = {0};
     uint32_t runs = bench->setting->runs;
     for (uint32_t i = 0; i < runs; i++) {
-        uint64_t before = cpu_now_ns();
+        uint64_t before = moon_bench_now_ns();
         int status = work(bench);
         if (status)
             return status;
-        times[i] = cpu_now_ns() - before;
+        times[i] = moon_bench_now_ns() - before;
     }
-    qsort(times, runs, sizeof *times, compare_u64);
-    *ns = times[runs / 2] > 0 ? times[runs / 2] : 1;
+    *ns = moon_bench_spread_of(times, runs).median_ns;
     return 0;
 }
 

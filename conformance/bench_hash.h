@@ -3,6 +3,7 @@
 #ifndef MOON_CONFORMANCE_BENCH_HASH_H
 #define MOON_CONFORMANCE_BENCH_HASH_H
 
+#include "conformance/bench_time.h"
 #include "ref/hash/chain.h"
 
 /* What is measured: `tokens` token ids (token i is i * 70217 mod 151936) in one chain, or spread over MOON_BENCH_CHAINS
@@ -17,7 +18,6 @@ enum {
     MOON_BENCH_CHAINS = 64,
     MOON_BENCH_TOKENS_MIN = MOON_BENCH_CHAINS * 256, /* a block for each chain */
     MOON_BENCH_TOKENS_MAX = 1 << 26,
-    MOON_BENCH_RUNS_MAX = 999,
 };
 
 /* Times in ns of CPU for all blocks.

@@ -145,6 +145,7 @@ static const char *tell_reproduce(struct drawing *drawing, const char *id) {
     moon_text_open(&text, moon_memory_heap());
     moon_text_string(&text, "mooncheck vectors --target ");
     moon_judge_quote(&text, setting->spec);
+    moon_text_string(&text, setting->strict ? " --mode strict" : "");
     moon_text_format(&text, " --draw %" PRIu64 " --seed %" PRIu64 " --suite %s --profile %s --only %s", setting->count,
                      setting->seed, drawing->suite->name, setting->profile->name, id);
     const char *told = text.failed ? NULL : moon_arena_copy(drawing->result->arena, text.data, text.length);
@@ -267,7 +268,7 @@ static int judge_suite(struct drawing *drawing) {
 
 int moon_drawn_judge(struct moon_target *target, const struct moon_drawn_setting *setting, struct moon_result *result,
                      struct moon_error *error) {
-    static const struct moon_target_setting plain = {0};
+    const struct moon_target_setting plain = {.strict = setting->strict};
     struct moon_target *reference = NULL;
     for (size_t i = 0; i < setting->suite_count; i++)
         if (!moon_suite_find(setting->suites[i]))

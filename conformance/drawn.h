@@ -16,6 +16,7 @@ enum {
 /* What to draw. Strings are borrowed.
  *   suites   names, suite_count of them; none: all
  *   only     glob over ids; NULL: all. With it a single drawn case is repeated
+ *   strict   the reference answers in mode strict
  *   folder   for the vector files drawn-SUITE-PROFILE-SEED.json; made when there is something to keep
  *   spec     target as typed, for the command that repeats a case */
 struct moon_drawn_setting {
@@ -25,6 +26,7 @@ struct moon_drawn_setting {
     const char *const *suites;
     size_t suite_count;
     const char *only;
+    bool strict;
     const char *folder;
     const char *spec;
 };

@@ -2,6 +2,7 @@
 /* Judges a target by vectors: which cases are asked, what counts as right, how a failure is told. */
 #include "conformance/judge.h"
 
+#include "conformance/deviations.h"
 #include "conformance/random_case.h"
 #include "conformance/requirements.h"
 
@@ -25,6 +26,8 @@ struct judge {
     const struct moon_judge_setting *setting;
     struct moon_result *result;
     struct batch batch;
+    struct moon_deviation_table table;
+    const char *edges[MOON_DEVIATION_COUNT]; /* "connector.9.19 what the release does" */
     struct moon_error *error;
     size_t done, all;
 };
@@ -100,33 +103,72 @@ static const char *tell_reproduce(struct judge *judge, const struct moon_vector 
         moon_judge_quote(&text, judge->setting->spec);
         moon_text_char(&text, ' ');
     }
-    moon_text_string(&text, "--only ");
+    moon_text_string(&text, judge->setting->strict ? "--mode strict --only " : "--only ");
     moon_judge_quote(&text, vector->id);
     moon_text_char(&text, ' ');
     moon_judge_quote(&text, vector->file);
     return keep(judge->result->arena, &text);
 }
 
-static void judge_answer(struct judge *judge, const struct moon_vector *vector, const struct moon_question *question,
-                         const struct moon_question *second, struct moon_result_case *one) {
+/* Names what the case shows of what releases do wrong. */
+static int name_deviations(struct judge *judge, const struct moon_deviation_notes *notes,
+                           struct moon_result_case *one) {
+    const char **names = moon_arena_array(judge->result->arena, MOON_DEVIATION_COUNT, sizeof *names);
+    for (int i = 0; i < MOON_DEVIATION_COUNT && names; i++)
+        if (moon_deviation_noted(notes, (enum moon_deviation)i))
+            names[one->deviation_count++] = judge->edges[i];
+    one->deviations = names;
+    return names ? 0 : no_memory(judge->error);
+}
+
+/* A case that shows a deviation passes as an alternative, or fails for it. */
+static int apply_deviations(struct judge *judge, const struct moon_deviation_notes *notes,
+                            struct moon_result_case *one) {
+    if (notes->taken == 0)
+        return 0;
+    int status = name_deviations(judge, notes, one);
+    if (one->outcome == MOON_OUTCOME_PASS)
+        one->level = "ALT";
+    if (one->outcome == MOON_OUTCOME_FAIL && judge->setting->strict) {
+        const struct moon_deviation_row *row =
+            moon_deviations_row(&judge->table, (enum moon_deviation)__builtin_ctzll(notes->taken));
+        one->required = moon_arena_format(judge->result->arena, "[%s ALT] %s", row->requirement, row->strict);
+    }
+    return status == 0 && one->required ? 0 : no_memory(judge->error);
+}
+
+/* Compares an answer with what is required: with what was recorded; in mode strict, of another implementation than the
+ * reference, with what is right. */
+static int judge_answer(struct judge *judge, const struct moon_vector *vector, const struct moon_question *question,
+                        const struct moon_question *second, struct moon_result_case *one) {
     struct moon_arena *arena = judge->result->arena;
     struct moon_difference difference = {"", "", ""};
-    int status;
-    if (!moon_random_case(vector->expect))
-        status = moon_compare(arena, vector->suite, vector->given, vector->expect, question->answer, &difference);
+    struct moon_deviation_notes notes;
+    const struct moon_json *expect = vector->expect, *right = NULL;
+    int status = moon_deviations_of_case(&judge->batch.arena, vector->suite, vector->profile, vector->given, &notes,
+                                         &right, judge->error);
+    if (status != 0)
+        return status;
+    if (judge->setting->strict && notes.taken != 0 && right && strcmp(judge->setting->spec, "ref") != 0)
+        expect = right;
+    if (!moon_random_case(expect))
+        status = moon_compare(arena, vector->suite, vector->given, expect, question->answer, &difference);
     else if (second->reply == MOON_REPLY_RESULT)
-        status = moon_random_compare(arena, vector->suite, vector->profile, vector->given, vector->expect,
-                                     question->answer, second->answer, &difference);
+        status = moon_random_compare(arena, vector->suite, vector->profile, vector->given, expect, question->answer,
+                                     second->answer, &difference);
     else {
         one->outcome = MOON_OUTCOME_ERROR;
         one->reason = moon_arena_format(arena, "a second process is needed for this case, but: %s", second->reason);
-        return;
+        return 0;
     }
+    if (status == MOON_ERR_MEMORY)
+        return no_memory(judge->error);
     one->outcome = status == 0 ? MOON_OUTCOME_PASS : MOON_OUTCOME_FAIL;
-    if (status == 0)
-        return;
-    one->expected = difference.expected;
-    one->seen = moon_difference_seen(arena, &difference);
+    if (status != 0) {
+        one->expected = difference.expected;
+        one->seen = moon_difference_seen(arena, &difference);
+    }
+    return apply_deviations(judge, &notes, one);
 }
 
 static enum moon_outcome outcome_of(enum moon_reply reply) {
@@ -215,11 +257,12 @@ static int ask_batch(struct judge *judge) {
         struct moon_result_case *one = batch->cases[i];
         one->duration_ns = question->duration_ns;
         if (question->reply == MOON_REPLY_RESULT) {
-            judge_answer(judge, batch->vectors[i], question, &batch->seconds[i], one);
+            status = judge_answer(judge, batch->vectors[i], question, &batch->seconds[i], one);
         } else {
             moon_judge_unanswered(judge->result, question, one);
         }
-        status = finish_case(judge, batch->vectors[i], one);
+        if (status == 0)
+            status = finish_case(judge, batch->vectors[i], one);
     }
     judge->done += batch->count;
     batch->count = 0;
@@ -280,6 +323,18 @@ static int add_known_faults(struct judge *judge) {
     return 0;
 }
 
+static int load_deviations(struct judge *judge) {
+    struct moon_arena *arena = judge->result->arena;
+    int status = moon_deviations_load(&judge->table, arena, judge->error);
+    for (int i = 0; i < MOON_DEVIATION_COUNT && status == 0; i++) {
+        enum moon_deviation deviation = (enum moon_deviation)i;
+        judge->edges[i] =
+            moon_arena_format(arena, "%s %s", moon_deviation_edge(deviation), moon_deviation_text(deviation));
+        status = judge->edges[i] ? 0 : no_memory(judge->error);
+    }
+    return status;
+}
+
 int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *vectors,
                        const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error) {
     struct judge *judge = moon_arena_alloc(result->arena, sizeof *judge);
@@ -287,7 +342,7 @@ int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *ve
         return no_memory(error);
     *judge = (struct judge){.target = target, .setting = setting, .result = result, .error = error};
     size_t taken = 0;
-    int status = 0;
+    int status = load_deviations(judge);
     for (const struct moon_vector *one = vectors->first; one; one = one->next)
         judge->all += selected(setting, one);
     if (setting->limit > 0 && judge->all > setting->limit)

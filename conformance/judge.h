@@ -15,6 +15,7 @@
  *   today    YYYY-MM-DD, for the known failures
  *   limit    number of cases at most; 0: all
  *   spec     target as typed, for the command that repeats a case
+ *   strict   mode strict (DEV-001): the target is opened in it as well
  *   progress called now and then with how many of how many are done; NULL: nobody asks */
 struct moon_judge_setting {
     const char *only;
@@ -23,6 +24,7 @@ struct moon_judge_setting {
     const char *today;
     size_t limit;
     const char *spec;
+    bool strict;
     void (*progress)(size_t done, size_t all);
 };
 

@@ -50,7 +50,7 @@ function finish(   name, count, globs, i) {
     if (field["vectors"] !~ /^none/) {
         count = split(field["vectors"], globs, /[ \t]+/)
         for (i = 1; i <= count; i++)
-            if (globs[i] !~ /^[A-Za-z0-9_.*?]+$/)
+            if (globs[i] !~ /^[A-Za-z0-9_.*?-]+$/)
                 fault(id ": \"" globs[i] "\" is no glob over kinds")
         for (i = 1; i <= count; i++)
             rows = rows quoted(globs[i]) ", "

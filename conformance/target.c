@@ -83,14 +83,16 @@ bool moon_target_offers_profile(const struct moon_target *target, const char *pr
     return offers(target, "profiles", profile);
 }
 
-static void ask_reference(struct moon_arena *arena, struct moon_question *question) {
+static void ask_reference(const struct moon_target *target, struct moon_arena *arena, struct moon_question *question) {
+    struct moon_profile strict;
     struct moon_error error;
     struct moon_json *answer = NULL;
     uint64_t start_ns = moon_now_ns();
     question->reply = MOON_REPLY_RESULT;
     question->reason = "";
-    if (question->suite->answer(moon_suite_world_system(), arena, question->profile, "given", question->given, &answer,
-                                &error) != 0) {
+    moon_profile_strict(question->profile, &strict);
+    if (question->suite->answer(moon_suite_world_system(), arena, target->setting.strict ? &strict : question->profile,
+                                "given", question->given, &answer, &error) != 0) {
         question->reply = MOON_REPLY_ERROR;
         question->reason = moon_arena_format(arena, "the reference says: %s: %s", error.where, error.message);
     } else if (moon_json_broken(answer)) {
@@ -107,7 +109,7 @@ int moon_target_ask(struct moon_target *target, struct moon_arena *arena, struct
     if (!target->reference)
         return moon_adapter_ask(&target->adapter, arena, questions, count, error);
     for (size_t i = 0; i < count; i++) {
-        ask_reference(arena, &questions[i]);
+        ask_reference(target, arena, &questions[i]);
         if (!questions[i].reason)
             return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
     }
@@ -163,7 +165,7 @@ int moon_target_ask_second(struct moon_target *target, struct moon_arena *arena,
             if (target->setting.program)
                 ask_program(target->setting.program, MOON_TARGET_CASE_TIMEOUT_MS_DEFAULT, arena, &questions[i]);
             else
-                ask_reference(arena, &questions[i]);
+                ask_reference(target, arena, &questions[i]);
         }
         return 0;
     }

@@ -16,6 +16,7 @@ enum {
 struct moon_target_setting {
     int64_t case_timeout_ms;        /* 0: default */
     int64_t window;                 /* cases in flight; 0: default */
+    bool strict;                    /* mode strict: the reference answers without deviations */
     const char *version;            /* of this program: what `ref` says */
     const char *program;            /* of this program: `ref` as a second process; NULL: there is none */
     const char *folder;             /* working directory of the adapter; NULL: this one's */

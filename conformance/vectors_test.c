@@ -99,7 +99,7 @@ static void values_of_the_wrong_type_are_refused(void) {
                  "\"0G\"]},\"expect\":{}}",
                  "$.cases[0].given.block_hashes[0]", "\"0G\" does not have the form ^([0-9a-f]{2})*$ (case keys.a.1)");
     expect_fault("{\"id\":\"keys\",\"profile\":\"vllm-0.33\",\"given\":{},\"expect\":{}}", "$.cases[0].id",
-                 "\"keys\" does not have the form ^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+$ (case keys)");
+                 "\"keys\" does not have the form ^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)+$ (case keys)");
     expect_fault("7", "$.cases[0]", "must be object, is integer");
 }
 

@@ -129,6 +129,8 @@ static void failure(struct moon_text *out, const struct moon_result_case *one) {
     row(out, "reason", one->reason, false);
     row(out, "reproduce", one->reproduce, true);
     row(out, "resembles", one->resembles, false);
+    for (size_t i = 0; i < one->deviation_count; i++)
+        row(out, "deviates", one->deviations[i], false);
     moon_text_string(out, "</dl></div>\n");
 }
 
@@ -166,6 +168,25 @@ static void unjudged(struct moon_text *out, const struct moon_result *result) {
                 element(out, "<code>", one->id, "</code> ");
         moon_text_string(out, "</p></details>\n");
     }
+}
+
+/* What real releases do wrong, by how many cases that pass or fail with it. */
+static void deviations(struct moon_text *out, const struct moon_result *result) {
+    struct moon_result_deviation found[MOON_RESULT_DEVIATIONS_MAX];
+    size_t passed, count = moon_result_deviations(result, found, &passed);
+    if (count == 0)
+        return;
+    moon_text_format(out,
+                     "<h3>Deviations</h3>\n<p>%zu of the passed cases pass as real releases do wrong (ALT).</p>"
+                     "<div class=\"scroll\"><table><tr><th>what releases do wrong</th><th>passed</th>"
+                     "<th>failed</th></tr>\n",
+                     passed);
+    for (size_t i = 0; i < count; i++) {
+        element(out, "<tr><td>", found[i].text, "</td>");
+        moon_text_format(out, "<td class=\"warn\">%zu</td><td%s>%zu</td></tr>\n", found[i].passed,
+                         found[i].failed > 0 ? " class=\"bad\"" : "", found[i].failed);
+    }
+    moon_text_string(out, "</table></div>\n");
 }
 
 /* One row a requirement that a case of this run cites. `required` of a case begins with "[ID LEVEL] ". */
@@ -207,6 +228,7 @@ static void facts(struct moon_text *out, const struct moon_result *result) {
     row(out, "command", result->command, true);
     row(out, "started", result->started, false);
     row(out, "took", seconds, false);
+    row(out, "mode", result->mode, false);
     row(out, "seed", result->seed, false);
     row(out, "host", result->host, false);
     row(out, "vectors", result->digest, true);
@@ -228,6 +250,7 @@ static void run(struct moon_text *out, const struct moon_result *result) {
     moon_text_close(&closing);
     matrix(out, result);
     failures(out, result);
+    deviations(out, result);
     unjudged(out, result);
     requirements(out, result);
     facts(out, result);

@@ -25,6 +25,12 @@ static struct moon_json *case_to_json(struct moon_arena *arena, const struct moo
     set_always(arena, object, "outcome", moon_outcome_name(one->outcome));
     moon_json_set(arena, object, "seconds", moon_json_real(arena, (double)one->duration_ns / 1e9));
     set_text(arena, object, "reason", one->reason);
+    struct moon_json *deviation = NULL;
+    for (size_t i = 0; i < one->deviation_count; i++) {
+        if (i == 0)
+            deviation = moon_json_set(arena, object, "deviation", moon_json_array(arena));
+        moon_json_push(deviation, moon_json_string(arena, one->deviations[i]));
+    }
     if (one->outcome == MOON_OUTCOME_PASS || one->outcome == MOON_OUTCOME_SKIP)
         return object;
     struct moon_json *failure = moon_json_set(arena, object, "failure", moon_json_object(arena));
@@ -49,6 +55,7 @@ static struct moon_json *head_to_json(struct moon_arena *arena, const struct moo
     set_text(arena, target, "name", result->target_name);
     set_text(arena, target, "version", result->target_version);
     set_text(arena, target, "homepage", result->target_homepage);
+    set_text(arena, root, "mode", result->mode);
     set_text(arena, root, "seed", result->seed);
     set_always(arena, root, "started", result->started);
     moon_json_set(arena, root, "seconds", moon_json_real(arena, (double)result->duration_ns / 1e9));
@@ -124,9 +131,25 @@ static enum moon_outcome get_outcome(struct reader *reader, const struct moon_js
     return MOON_OUTCOME_UNKNOWN;
 }
 
+static void get_deviations(struct reader *reader, const struct moon_json *object, struct moon_result_case *one,
+                           struct moon_arena *arena) {
+    const struct moon_json *list = get(reader, object, "deviation", false, MOON_JSON_ARRAY, NULL);
+    const char **texts = list ? moon_arena_array(arena, list->count, sizeof *texts) : NULL;
+    if (list && !texts)
+        reader->status = moon_fail(reader->error, MOON_ERR_MEMORY, reader->source, "out of memory");
+    const struct moon_json *text = texts ? list->first : NULL;
+    for (; text && reader->status == 0; text = text->next) {
+        if (text->type == MOON_JSON_STRING)
+            texts[one->deviation_count++] = text->bytes;
+        else
+            reader->status = moon_json_fail(reader->error, MOON_ERR_SCHEMA, reader->source, text, "is no string");
+    }
+    one->deviations = texts;
+}
+
 static void read_case(struct reader *reader, const struct moon_json *object, struct moon_result *result) {
-    static const char *const names[] = {"id",      "suite",   "profile", "requirement", "level", "required",
-                                        "outcome", "seconds", "reason",  "failure",     NULL};
+    static const char *const names[] = {"id",      "suite",   "profile", "requirement", "level",   "required",
+                                        "outcome", "seconds", "reason",  "deviation",   "failure", NULL};
     static const char *const failure_names[] = {"done", "expected", "seen", "reproduce", "resembles", NULL};
     reader->status = moon_json_closed(reader->source, object, names, reader->error);
     struct moon_result_case *one = moon_result_add(result);
@@ -143,6 +166,7 @@ static void read_case(struct reader *reader, const struct moon_json *object, str
     one->outcome = get_outcome(reader, object);
     one->duration_ns = get_duration_ns(reader, object, "seconds");
     one->reason = get_text(reader, object, "reason", false);
+    get_deviations(reader, object, one, result->arena);
     const struct moon_json *failure = get(reader, object, "failure", false, MOON_JSON_OBJECT, failure_names);
     if (failure) {
         one->done = get_text(reader, failure, "done", false);
@@ -155,8 +179,8 @@ static void read_case(struct reader *reader, const struct moon_json *object, str
 }
 
 static void read_head(struct reader *reader, const struct moon_json *document, struct moon_result *result) {
-    static const char *const names[] = {"schema", "harness",    "target", "seed",  "started", "seconds",
-                                        "digest", "incomplete", "counts", "cases", NULL};
+    static const char *const names[] = {"schema",  "harness", "target",     "mode",   "seed",  "started",
+                                        "seconds", "digest",  "incomplete", "counts", "cases", NULL};
     static const char *const harness_names[] = {"version", "command", "host", NULL};
     static const char *const target_names[] = {"spec", "name", "version", "homepage", NULL};
     reader->status = moon_json_closed(reader->source, document, names, reader->error);
@@ -172,6 +196,7 @@ static void read_head(struct reader *reader, const struct moon_json *document, s
     result->target_name = get_text(reader, target, "name", false);
     result->target_version = get_text(reader, target, "version", false);
     result->target_homepage = get_text(reader, target, "homepage", false);
+    result->mode = get_text(reader, document, "mode", false);
     result->seed = get_text(reader, document, "seed", false);
     result->started = get_text(reader, document, "started", true);
     result->duration_ns = get_duration_ns(reader, document, "seconds");

@@ -94,6 +94,8 @@ static void testcase(struct moon_text *out, const struct moon_result_case *one) 
     property(out, "profile", one->profile);
     property(out, "requirement", one->requirement);
     property(out, "level", one->level);
+    for (size_t i = 0; i < one->deviation_count; i++)
+        property(out, "deviation", one->deviations[i]);
     moon_text_string(out, "      </properties>\n");
     verdict(out, one);
     moon_text_string(out, "    </testcase>\n");
@@ -112,6 +114,7 @@ static void testsuite(struct moon_text *out, const struct moon_result *result, c
     property(out, "harness_version", result->harness_version);
     property(out, "command", result->command);
     property(out, "host", result->host);
+    property(out, "mode", result->mode);
     property(out, "seed", result->seed);
     property(out, "digest", result->digest);
     property(out, "incomplete", result->incomplete_why);

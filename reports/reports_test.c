@@ -33,6 +33,7 @@ static void begin(void) {
                                   .target_name = "name",
                                   .target_version = "2",
                                   .target_homepage = "",
+                                  .mode = "",
                                   .seed = "7",
                                   .host = "host",
                                   .started = "2026-11-29T10:00:00Z",

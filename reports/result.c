@@ -3,6 +3,7 @@
 #include "reports/result.h"
 
 #include <assert.h>
+#include <string.h>
 
 const char *moon_outcome_name(enum moon_outcome outcome) {
     static const char *const names[MOON_OUTCOME_COUNT] = {"pass", "fail",  "error", "crash",  "timeout",
@@ -47,6 +48,27 @@ void moon_result_closing_line(const struct moon_result *result, struct moon_text
     moon_text_format(out, "%zu passed, %zu failed, %zu skipped", result->counts[MOON_OUTCOME_PASS], failures(result),
                      result->counts[MOON_OUTCOME_SKIP] + result->counts[MOON_OUTCOME_XFAIL] +
                          result->counts[MOON_OUTCOME_UNKNOWN]);
+}
+
+size_t moon_result_deviations(const struct moon_result *result,
+                              struct moon_result_deviation out[MOON_RESULT_DEVIATIONS_MAX], size_t *passed_cases) {
+    size_t count = 0;
+    *passed_cases = 0;
+    for (const struct moon_result_case *one = result->first; one; one = one->next) {
+        *passed_cases += one->outcome == MOON_OUTCOME_PASS && one->deviation_count > 0;
+        for (size_t i = 0; i < one->deviation_count; i++) {
+            size_t at = 0;
+            while (at < count && strcmp(out[at].text, one->deviations[i]) != 0)
+                at++;
+            if (at == MOON_RESULT_DEVIATIONS_MAX)
+                continue;
+            if (at == count)
+                out[count++] = (struct moon_result_deviation){.text = one->deviations[i]};
+            out[at].passed += one->outcome == MOON_OUTCOME_PASS;
+            out[at].failed += moon_outcome_is_failure(one->outcome);
+        }
+    }
+    return count;
 }
 
 int moon_result_exit(const struct moon_result *result) {

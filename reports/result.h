@@ -34,6 +34,8 @@ struct moon_result_case {
     uint64_t duration_ns;
     const char *reason;                                                    /* of skip, error, xfail, unknown */
     const char *required, *done, *expected, *seen, *reproduce, *resembles; /* of a failure */
+    const char *const *deviations; /* what real releases do wrong and this case shows: "connector.9.19 it does so" */
+    size_t deviation_count;
     struct moon_result_case *next;
 };
 
@@ -44,6 +46,7 @@ struct moon_result {
     const char *harness_version;
     const char *target; /* "ref", "cmd:..." */
     const char *target_name, *target_version, *target_homepage;
+    const char *mode;    /* "compat" or "strict"; "" where there are no modes */
     const char *seed;    /* decimal, or "" */
     const char *host;    /* kernel, CPU, compiler: one line */
     const char *started; /* ISO 8601 UTC */
@@ -61,6 +64,16 @@ struct moon_result_case *moon_result_add(struct moon_result *result);
 void moon_result_count(struct moon_result *result, const struct moon_result_case *one);
 /* "N passed, N failed, N skipped": failures as in moon_outcome_is_failure; skip, xfail and unknown count as skipped. */
 void moon_result_closing_line(const struct moon_result *result, struct moon_text *out);
+/* One deviation of a run, and the cases that show it. A passed one passes as real releases do wrong. */
+struct moon_result_deviation {
+    const char *text;
+    size_t passed, failed;
+};
+enum { MOON_RESULT_DEVIATIONS_MAX = 64 };
+/* All of them, in the order of their texts' first appearance, and how many cases passed with any. Returns how many;
+ * more than the array holds are left out. */
+size_t moon_result_deviations(const struct moon_result *result,
+                              struct moon_result_deviation out[MOON_RESULT_DEVIATIONS_MAX], size_t *passed_cases);
 /* Exit status of the run: 0, 1 (any failure), 3 (any unknown, or incomplete), 77 (everything was skipped, or nothing
  * ran). */
 int moon_result_exit(const struct moon_result *result);

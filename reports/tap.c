@@ -40,7 +40,7 @@ static void one_case(struct moon_text *out, size_t number, const struct moon_res
         description(out, one->reason);
     }
     moon_text_char(out, '\n');
-    if (good)
+    if (good && one->deviation_count == 0)
         return;
     moon_text_string(out, "  ---\n");
     yaml(out, "outcome", moon_outcome_name(one->outcome));
@@ -53,6 +53,8 @@ static void one_case(struct moon_text *out, size_t number, const struct moon_res
     yaml(out, "got", one->seen);
     yaml(out, "reproduce", one->reproduce);
     yaml(out, "resembles", one->resembles);
+    for (size_t i = 0; i < one->deviation_count; i++)
+        yaml(out, "deviation", one->deviations[i]);
     moon_text_string(out, "  ...\n");
 }
 

@@ -25,6 +25,22 @@ static void failure(struct moon_text *out, const struct colours *colour, const s
     line(out, colour, "seen", one->seen[0] ? one->seen : one->reason);
     line(out, colour, "reproduce", one->reproduce);
     line(out, colour, "resembles", one->resembles);
+    for (size_t i = 0; i < one->deviation_count; i++)
+        line(out, colour, "deviates", one->deviations[i]);
+}
+
+/* Each deviation once, with how often. */
+static void deviations(struct moon_text *out, const struct colours *colour, const struct moon_result *result) {
+    struct moon_result_deviation found[MOON_RESULT_DEVIATIONS_MAX];
+    size_t passed, count = moon_result_deviations(result, found, &passed);
+    if (passed > 0)
+        moon_text_format(out, "%zu of the passed cases pass as real releases do wrong (ALT):\n", passed);
+    for (size_t i = 0; i < count; i++) {
+        if (found[i].passed > 0)
+            moon_text_format(out, "  %5zu %s%s%s\n", found[i].passed, colour->dim, found[i].text, colour->end);
+        if (found[i].failed > 0)
+            moon_text_format(out, "  %5zu failed: %s%s%s\n", found[i].failed, colour->dim, found[i].text, colour->end);
+    }
 }
 
 /* Reasons of skipped cases, each once, with how often. */
@@ -77,7 +93,7 @@ void moon_report_terminal(const struct moon_result *result, bool colour, struct 
     moon_text_format(out, "target %s", result->target);
     if (result->target_name[0])
         moon_text_format(out, ": %s %s", result->target_name, result->target_version);
-    moon_text_char(out, '\n');
+    moon_text_string(out, strcmp(result->mode, "strict") == 0 ? ", mode strict\n" : "\n");
     suites(out, result);
     size_t failed = 0;
     for (const struct moon_result_case *one = result->first; one; one = one->next)
@@ -87,6 +103,7 @@ void moon_report_terminal(const struct moon_result *result, bool colour, struct 
         moon_text_format(out, "\n... and %zu more failures; --out DIR writes all of them\n", failed - FAILURES_SHOWN);
     if (failed > 0)
         moon_text_char(out, '\n');
+    deviations(out, use, result);
     skips(out, result);
     if (result->incomplete_why[0])
         moon_text_format(out, "%sINCOMPLETE%s: %s\n", use->bad, use->end, result->incomplete_why);

@@ -10,13 +10,14 @@ const struct moon_profile *moon_cli_profile(const char *name, struct moon_error 
     return name ? moon_profile_find(name, error) : moon_profile_newest();
 }
 
-int moon_cli_read_question(struct moon_arena *arena, const char *path, const struct moon_profile **profile,
-                           struct moon_json **given, struct moon_error *error) {
-    static const char *const names[] = {"profile", "given", NULL};
+int moon_cli_read_question(struct moon_arena *arena, const char *path, const char **suite,
+                           const struct moon_profile **profile, struct moon_json **given, struct moon_error *error) {
+    static const char *const names[] = {"suite", "profile", "given", NULL};
     const char *source = moon_io_source(path), *name = NULL;
     struct moon_json *document = NULL;
     if (moon_io_read_json(arena, path, MOON_JSON_STRICT, &document, error) != 0 ||
-        moon_json_closed(source, document, names, error) != 0 ||
+        moon_json_closed(source, document, suite ? names : names + 1, error) != 0 ||
+        (suite && moon_json_get_string(source, document, "suite", false, suite, NULL, error) != 0) ||
         moon_json_get_string(source, document, "profile", true, &name, NULL, error) != 0 ||
         moon_json_get(source, document, "given", true, MOON_JSON_OBJECT, given, error) != 0)
         return error->status;
@@ -39,7 +40,7 @@ int moon_cli_answer(const char *suite_name, const char *path, bool explain) {
     moon_arena_open(&arena, moon_memory_heap());
     moon_text_open(&text, moon_memory_heap());
     const char *source = moon_io_source(path);
-    if (moon_cli_read_question(&arena, path, &profile, &given, &error) != 0)
+    if (moon_cli_read_question(&arena, path, NULL, &profile, &given, &error) != 0)
         exit_status = moon_cli_fail(&error);
     else if (explain)
         exit_status = suite->explain(world, &arena, profile, source, given, &text, &error) == 0 ? moon_cli_print(&text)

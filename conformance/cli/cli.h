@@ -30,6 +30,7 @@ enum moon_exit {
     ROW(hash)                                                                                                          \
     ROW(key)                                                                                                           \
     ROW(layout)                                                                                                        \
+    ROW(plan)                                                                                                          \
     ROW(compat)                                                                                                        \
     ROW(lint)                                                                                                          \
     ROW(bench)                                                                                                         \
@@ -55,10 +56,10 @@ int moon_cli_print_json(const struct moon_json *value);
 
 /* The profile of that name, the newest for NULL; NULL and an error if there is none. */
 const struct moon_profile *moon_cli_profile(const char *name, struct moon_error *error);
-/* Reads one {"profile","given"} object (members in this closed list) from FILE|- into `arena`. Returns 0, or an error
- * with its place. */
-int moon_cli_read_question(struct moon_arena *arena, const char *path, const struct moon_profile **profile,
-                           struct moon_json **given, struct moon_error *error);
+/* Reads one {"profile","given"} object (members in this closed list, and "suite" if `suite` is not NULL; it gets NULL
+ * when that is left out) from FILE|- into `arena`. Returns 0, or an error with its place. */
+int moon_cli_read_question(struct moon_arena *arena, const char *path, const char **suite,
+                           const struct moon_profile **profile, struct moon_json **given, struct moon_error *error);
 
 /* Answers one {"profile","given"} object read from FILE|- by the suite of that name:
  * prints its `expect` object, or with `explain` the explanation. Returns the exit status. This is `--json` of hash, key

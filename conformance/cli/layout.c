@@ -88,7 +88,7 @@ static int read_question(struct moon_arena *arena, const char **source, const st
                          struct moon_json **given, struct moon_error *error) {
     *source = asked.json ? moon_io_source(asked.json) : "flags";
     if (asked.json)
-        return moon_cli_read_question(arena, asked.json, profile, given, error);
+        return moon_cli_read_question(arena, asked.json, NULL, profile, given, error);
     int status = given_from_flags(arena, given, error);
     if (status)
         return status;

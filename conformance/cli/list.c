@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mooncheck list: requirements with their provenance and the kinds of cases that hold them; families of `run`. */
+/* mooncheck list: requirements with their provenance and the kinds of cases that hold them; families of `run`;
+ * deviations. */
 #include "conformance/cli/cli.h"
+#include "conformance/deviations.h"
 #include "conformance/families.h"
 #include "conformance/requirements.h"
 
 #include <string.h>
 
-static bool json, by_requirement;
+static bool json, by_requirement, deviations;
 
 static const struct moon_option options[] = {
     {.name = "json", .kind = MOON_OPTION_FLAG, .into = &json, .help = "as JSON"},
@@ -14,6 +16,10 @@ static const struct moon_option options[] = {
      .kind = MOON_OPTION_FLAG,
      .into = &by_requirement,
      .help = "one entry a requirement, with its source, instead of one a kind of case"},
+    {.name = "deviations",
+     .kind = MOON_OPTION_FLAG,
+     .into = &deviations,
+     .help = "what releases do wrong, by edge: what, since when, why it matters, what mode strict does"},
     {.name = NULL},
 };
 
@@ -79,10 +85,45 @@ static void write_by_kind(struct moon_text *out) {
         moon_text_format(out, "%-32s %s (mooncheck run)\n", moon_families[i].name, moon_families[i].summary);
 }
 
+static void write_deviations(const struct moon_deviation_table *table, struct moon_text *out) {
+    for (size_t i = 0; i < table->count; i++) {
+        const struct moon_deviation_row *row = &table->rows[i];
+        bool right = row->deviation < MOON_DEVIATION_COUNT;
+        moon_text_format(out, "%s vllm-0.%d to vllm-0.%d %s%s%s\n    %s\n    %s\n    %s: %s\n", row->edge,
+                         row->minor_first, row->minor_last, row->id, right ? " " : "", row->requirement, row->permitted,
+                         row->why, right ? "strict" : "nothing is right instead", row->strict);
+    }
+}
+
+static int print_deviations(void) {
+    struct moon_arena arena;
+    struct moon_deviation_table table;
+    struct moon_error error;
+    struct moon_text text;
+    moon_arena_open(&arena, moon_memory_heap());
+    moon_text_open(&text, moon_memory_heap());
+    int exit_status;
+    if (moon_deviations_load(&table, &arena, &error) != 0) {
+        exit_status = moon_cli_fail(&error);
+    } else if (json) {
+        exit_status = moon_cli_print_json(table.document);
+    } else {
+        write_deviations(&table, &text);
+        exit_status = moon_cli_print(&text);
+    }
+    moon_text_close(&text);
+    moon_arena_close(&arena);
+    return exit_status;
+}
+
 int moon_cli_list(const char *const operands[], int count) {
     struct moon_text text;
     (void)operands;
     (void)count;
+    if (deviations && by_requirement)
+        return moon_cli_complain("list: --deviations and --by-requirement are two lists");
+    if (deviations)
+        return print_deviations();
     if (json)
         return print_requirements_json();
     moon_text_open(&text, moon_memory_heap());

@@ -91,7 +91,7 @@ void moon_cli_open_result(struct moon_result *result, struct moon_arena *arena, 
     result->host = host_line(arena);
     result->started = or_empty(utc(arena, true));
     result->target_name = result->target_version = result->target_homepage = "";
-    result->seed = result->digest = result->incomplete_why = "";
+    result->mode = result->seed = result->digest = result->incomplete_why = "";
 }
 
 static bool wants_colour(void) {

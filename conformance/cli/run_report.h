@@ -39,6 +39,12 @@ struct moon_cli_report {
         MOON_CLI_FORMAT_ROW(report), {                                                                                 \
         .name = "json", .kind = MOON_OPTION_FLAG, .into = &(report).json, .help = "the same as --format json"          \
     }
+/* The row of a static const char * that is "compat" or "strict". */
+#define MOON_CLI_MODE_ROW(mode)                                                                                        \
+    {                                                                                                                  \
+        .name = "mode", .kind = MOON_OPTION_CHOICE, .into = &(mode), .value = "MODE", .choices = "compat|strict",      \
+        .help = "compat: as real releases do, right or wrong; strict: without what they do wrong; default: compat"     \
+    }
 /* The row of a static int64_t that limits how long one `what` of a target may take. */
 #define MOON_CLI_CASE_TIMEOUT_ROW(milliseconds, what)                                                                  \
     {                                                                                                                  \

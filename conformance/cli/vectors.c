@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const char *target_spec = "ref", *profile_name, *only, *known_path;
+static const char *target_spec = "ref", *profile_name, *only, *known_path, *mode = "compat";
 static struct moon_cli_report report = MOON_CLI_REPORT_DEFAULT;
 static int64_t limit, draw, seed = 1, case_timeout_ms = MOON_TARGET_CASE_TIMEOUT_MS_DEFAULT,
                             window = MOON_TARGET_WINDOW_DEFAULT;
@@ -34,6 +34,7 @@ static const struct moon_option options[] = {
      .value = "FILE",
      .help =
          "cases that are known to fail; one that passes, or an entry that has expired or matches nothing, is an error"},
+    MOON_CLI_MODE_ROW(mode),
     MOON_CLI_REPORT_ROWS(report, "; with --draw also the cases that differed (default: build/drawn)"),
     {.name = "limit",
      .kind = MOON_OPTION_INTEGER,
@@ -84,6 +85,10 @@ const struct moon_command moon_command_vectors = {
                "by the target. A difference is shrunk to a small case and kept as a vector file, with the target's "
                "answer as what is "
                "expected.\n\n"
+               "What releases do wrong is listed in conformance/deviations.json (mooncheck list --deviations). In mode "
+               "compat such a case passes with level ALT, and the report names the edge. In mode strict the reference "
+               "answers what is right, so such a case fails and names the edge; of another target the right answer "
+               "is required.\n\n"
                "Exit status: 0 all passed, possibly with skips; 1 a case failed; 2 usage or bad input; 3 unknown or "
                "incomplete; 77 "
                "everything was skipped.",
@@ -92,13 +97,20 @@ const struct moon_command moon_command_vectors = {
     .operands_max = -1,
 };
 
+static bool strict(void) {
+    return strcmp(mode, "strict") == 0;
+}
+
 static struct moon_target_setting setting(struct moon_arena *arena) {
     const char *folder = moon_io_program_folder(arena);
     const char *program = folder && folder[0] ? moon_arena_format(arena, "%s/mooncheck", folder) : NULL;
     if (program && !moon_io_is_program(program))
         program = NULL;
-    return (struct moon_target_setting){
-        .case_timeout_ms = case_timeout_ms, .window = window, .version = MOON_VERSION, .program = program};
+    return (struct moon_target_setting){.case_timeout_ms = case_timeout_ms,
+                                        .window = window,
+                                        .strict = strict(),
+                                        .version = MOON_VERSION,
+                                        .program = program};
 }
 
 static void tell_skipped_files(struct moon_result *result, const struct moon_vectors *vectors) {
@@ -128,6 +140,7 @@ static int judge_files(struct moon_target *target, const char *const operands[],
     struct moon_known known;
     struct moon_judge_setting judge = {.only = only, .profile = profile, .limit = (size_t)limit, .spec = target_spec};
     moon_vectors_open(&vectors, result->arena);
+    judge.strict = strict();
     judge.today = moon_cli_today(result->arena);
     judge.progress = moon_cli_progress;
     if (!judge.today)
@@ -153,6 +166,7 @@ static int judge_drawn(struct moon_target *target, const struct moon_profile *pr
                                              .suites = suites.values,
                                              .suite_count = suites.count,
                                              .only = only,
+                                             .strict = strict(),
                                              .folder = report.out_folder ? report.out_folder : "build/drawn",
                                              .spec = target_spec};
     result->seed = moon_arena_format(result->arena, "%lld", (long long)seed);
@@ -188,6 +202,7 @@ int moon_cli_vectors(const char *const operands[], int count) {
     moon_arena_open(&arena, moon_memory_heap());
     moon_cli_open_result(&result, &arena, target_spec);
     const struct moon_target_setting target_setting = setting(&arena);
+    result.mode = mode;
     if (profile_name && !(profile = moon_profile_find(profile_name, &error)))
         status = error.status;
     if (status == 0)

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define TOKENS_MAX (INT64_C(1) << 40)
+
 /* Everything that one function passes to the next. */
 struct reading {
     struct moon_arena *arena;
@@ -61,7 +63,45 @@ static const struct {
     {"sliding_window_mla", MOON_SPEC_SLIDING_WINDOW_MLA, true},
     {"mamba", MOON_SPEC_MAMBA, false},
     {"uniform", MOON_SPEC_UNIFORM, false},
+    {"chunked_local", MOON_SPEC_CHUNKED_LOCAL, false},
 };
+
+static int read_mamba_mode(const struct reading *reading, const struct moon_json *object,
+                           struct moon_layer_spec *spec) {
+    const char *name = "align";
+    int status = moon_json_get_string(reading->source, object, "mamba_cache_mode", false, &name, NULL, reading->error);
+    if (status)
+        return status;
+    for (int mode = MOON_MAMBA_ALIGN; mode <= MOON_MAMBA_NONE; mode++)
+        if (strcmp(name, moon_mamba_mode_name((enum moon_mamba_mode)mode)) == 0) {
+            spec->mamba_mode = (enum moon_mamba_mode)mode;
+            return 0;
+        }
+    return moon_json_fail(reading->error, MOON_ERR_SCHEMA, reading->source,
+                          moon_json_member(object, "mamba_cache_mode"), "\"%.64s\" is none of align, all, none", name);
+}
+
+/* Reads what belongs to some kinds only, and makes equal what these kinds do not have: MLA has one head, a Mamba state
+ * neither heads nor their size. */
+static int read_spec_extras(const struct reading *reading, const struct moon_json *object,
+                            struct moon_layer_spec *spec) {
+    const struct moon_json *retained = moon_json_member(object, "extra_retained_tokens");
+    bool is_window = moon_spec_is_window(spec), is_local = spec->kind == MOON_SPEC_CHUNKED_LOCAL;
+    if (spec->kind == MOON_SPEC_MLA || spec->kind == MOON_SPEC_SLIDING_WINDOW_MLA || spec->kind == MOON_SPEC_MAMBA)
+        spec->num_kv_heads = 1;
+    if (spec->kind == MOON_SPEC_MAMBA) {
+        spec->head_size = 1;
+        return read_mamba_mode(reading, object, spec);
+    }
+    if (is_local)
+        return moon_json_get_int(reading->source, object, "attention_chunk_size", true, 1, TOKENS_MAX,
+                                 &spec->local_tokens, reading->error);
+    if (retained && !(is_window && reading->profile->window_retains))
+        return moon_json_fail(reading->error, MOON_ERR_UNSUPPORTED, reading->source, retained,
+                              "only sliding windows have it, and those of vllm-0.28 and later");
+    return moon_json_get_int(reading->source, object, "extra_retained_tokens", false, 0, TOKENS_MAX,
+                             &spec->extra_retained_tokens, reading->error);
+}
 
 /* Reads the members of one spec that both groups and inner layers have. */
 static int read_spec(const struct reading *reading, const struct moon_json *object, struct moon_layer_spec *spec) {
@@ -70,23 +110,23 @@ static int read_spec(const struct reading *reading, const struct moon_json *obje
     int status = moon_json_get_string(reading->source, object, "kind", false, &kind, NULL, reading->error);
     for (size_t i = 0; !status && !known && i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kind, kinds[i].name) == 0) {
-            *spec = (struct moon_layer_spec){kinds[i].kind, 1, 8, 0};
+            *spec = (struct moon_layer_spec){.kind = kinds[i].kind, .num_kv_heads = 1, .head_size = 8};
             window = kinds[i].window;
             known = true;
         }
     if (!status && !known)
         return moon_json_fail(reading->error, MOON_ERR_SCHEMA, reading->source, moon_json_member(object, "kind"),
                               "\"%.64s\" is none of full, full_with_window, sliding_window, mla, sliding_window_mla, "
-                              "mamba, uniform",
+                              "mamba, uniform, chunked_local",
                               kind);
     if (!status)
         status = get_size(reading, object, "num_kv_heads", INT64_C(1) << 32, &spec->num_kv_heads);
     if (!status)
         status = get_size(reading, object, "head_size", INT64_C(1) << 32, &spec->head_size);
     if (!status)
-        status = moon_json_get_int(reading->source, object, "sliding_window", window, 1, INT64_C(1) << 40,
+        status = moon_json_get_int(reading->source, object, "sliding_window", window, 1, TOKENS_MAX,
                                    &spec->window_tokens, reading->error);
-    return status;
+    return status ? status : read_spec_extras(reading, object, spec);
 }
 
 /* Reads "inner", the layer specs of a uniform group. */
@@ -117,9 +157,21 @@ static int read_inner(const struct reading *reading, const struct moon_json *obj
 }
 
 static int read_group(const struct reading *reading, const struct moon_json *object, struct moon_layout_group *group) {
-    static const char *const names[] = {"kind",           "block_size",   "num_kv_heads",     "head_size",
-                                        "sliding_window", "is_eagle",     "num_layers",       "layer_names",
-                                        "inner",          "transferable", "prefix_cacheable", NULL};
+    static const char *const names[] = {"kind",
+                                        "block_size",
+                                        "num_kv_heads",
+                                        "head_size",
+                                        "sliding_window",
+                                        "extra_retained_tokens",
+                                        "attention_chunk_size",
+                                        "mamba_cache_mode",
+                                        "is_eagle",
+                                        "num_layers",
+                                        "layer_names",
+                                        "inner",
+                                        "transferable",
+                                        "prefix_cacheable",
+                                        NULL};
     *group = (struct moon_layout_group){.block_tokens = 16, .transferable = true, .prefix_cacheable = true};
     int status = moon_json_closed(reading->source, object, names, reading->error);
     if (!status)
@@ -133,22 +185,36 @@ static int read_group(const struct reading *reading, const struct moon_json *obj
     return status ? status : read_inner(reading, object, group);
 }
 
+/* True if the release takes a group for a Mamba state that is not kept at block boundaries. */
+static bool is_unaligned(const struct moon_profile *profile, const struct moon_layout_group groups[], size_t group) {
+    if (groups[group].spec.kind != MOON_SPEC_MAMBA)
+        return false;
+    return profile->mamba_by_block_size ? groups[group].block_tokens != groups[0].block_tokens
+                                        : groups[group].spec.mamba_mode != MOON_MAMBA_ALIGN;
+}
+
 /* Multiplies context parallelism into the blocks, and resolves the sizes of scheduler and hashes. The first group has
  * the configured block size. */
 static int resolve_blocks(const struct reading *reading, struct moon_layout_group groups[], size_t count) {
     struct moon_kv_group_size sizes[MOON_ENGINE_GROUPS_MAX];
     struct moon_layout_model *model = reading->model;
+    int64_t match_unit = 0;
+    int status = get_size(reading, reading->given, "prefix_match_unit", MOON_ENGINE_BLOCK_TOKENS_MAX, &match_unit);
+    if (status)
+        return status;
     for (size_t i = 0; i < count; i++)
         sizes[i] = (struct moon_kv_group_size){.block_size = groups[i].block_tokens,
                                                .dcp_sharded = groups[i].spec.kind != MOON_SPEC_MAMBA,
-                                               .mamba_not_aligned = reading->profile->mamba_by_block_size &&
-                                                                    groups[i].spec.kind == MOON_SPEC_MAMBA &&
-                                                                    groups[i].block_tokens != groups[0].block_tokens,
+                                               .mamba_not_aligned = is_unaligned(reading->profile, groups, i),
                                                .prefix_cacheable = groups[i].prefix_cacheable};
-    const struct moon_block_sizes_input input = {
-        .groups = sizes, .group_count = count, .dcp = model->dcp, .pcp = model->pcp, .hashing = true};
+    const struct moon_block_sizes_input input = {.groups = sizes,
+                                                 .group_count = count,
+                                                 .dcp = model->dcp,
+                                                 .pcp = model->pcp,
+                                                 .match_unit = match_unit,
+                                                 .hashing = true};
     struct moon_block_sizes blocks;
-    int status = moon_block_sizes_resolve(reading->profile, &input, &blocks, reading->error);
+    status = moon_block_sizes_resolve(reading->profile, &input, &blocks, reading->error);
     if (status)
         return status;
     model->scheduler_block_tokens = blocks.scheduler_block;
@@ -187,8 +253,10 @@ static int read_groups(const struct reading *reading) {
     if (!status && (count < 1 || count > MOON_ENGINE_GROUPS_MAX))
         status = moon_json_fail(reading->error, MOON_ERR_RANGE, reading->source, list, "1 to %d groups are needed",
                                 MOON_ENGINE_GROUPS_MAX);
-    groups[0] = (struct moon_layout_group){
-        .spec = {MOON_SPEC_FULL, 1, 8, 0}, .block_tokens = 16, .transferable = true, .prefix_cacheable = true};
+    groups[0] = (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
+                                           .block_tokens = 16,
+                                           .transferable = true,
+                                           .prefix_cacheable = true};
     for (const struct moon_json *each = list ? list->first : NULL; each && !status; each = each->next)
         status = read_group(reading, each, &groups[each->index]);
     if (!status)
@@ -278,7 +346,7 @@ static int read_retention(const struct reading *reading) {
     reading->model->has_retention = value && value->type != MOON_JSON_NULL;
     if (!reading->model->has_retention)
         return 0;
-    return moon_json_get_int(reading->source, reading->given, "retention_interval", true, 0, INT64_C(1) << 40,
+    return moon_json_get_int(reading->source, reading->given, "retention_interval", true, 0, TOKENS_MAX,
                              &reading->model->retention_tokens, reading->error);
 }
 

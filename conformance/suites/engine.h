@@ -9,7 +9,7 @@
 /* Names of the members, for a suite's closed list. */
 #define MOON_ENGINE_MEMBERS                                                                                            \
     "topology", "total_kv_heads", "use_mla", "groups", "extra_config", "kv_role", "kv_cache_layout", "model",          \
-        "num_gpu_blocks", "speculative", "retention_interval"
+        "num_gpu_blocks", "speculative", "retention_interval", "prefix_match_unit"
 
 enum {
     MOON_ENGINE_GROUPS_MAX = 64,

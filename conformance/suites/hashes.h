@@ -11,4 +11,9 @@
 int moon_hashes_read(struct moon_arena *arena, const char *source, const struct moon_json *given, bool required,
                      struct moon_hashes *out, struct moon_error *error);
 
+/* Hashes for a prompt that names none: hash i is the number i + 1 in 16 bytes, big endian. Returns 0 or
+ * MOON_ERR_MEMORY.
+ */
+int moon_hashes_number(struct moon_arena *arena, int64_t count, struct moon_hashes *out, struct moon_error *error);
+
 #endif

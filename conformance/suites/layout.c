@@ -57,27 +57,24 @@ static struct moon_json *prefixes(const struct call *call) {
     return groups;
 }
 
-struct key_list {
-    struct moon_arena *arena;
-    struct moon_json *list;
-};
-
-static void receive_key(void *context, struct moon_key_text key) {
-    const struct key_list *keys = context;
-    moon_json_push(keys->list, moon_json_bytes(keys->arena, key.bytes, key.length));
-}
-
 /* Keys that rank 0 asks for when a request of one scheduler block and one token is looked up. */
 static struct moon_json *first_block_keys(const struct call *call, int *status) {
     const struct moon_layout_case *its = call->its;
     const struct moon_layout_model *model = &its->engine.model;
-    struct key_list keys = {call->arena, moon_json_array(call->arena)};
+    struct moon_json *keys = moon_json_array(call->arena);
+    struct moon_key_list list;
     int64_t tokens = model->scheduler_block_tokens + 1;
     int64_t align = moon_fine_grained(call->profile, model) ? model->hash_block_tokens : model->scheduler_block_tokens;
-    *status = moon_lookup_keys(call->profile, model, &its->selection, &its->hashes, tokens / align * align, call->key,
-                               receive_key, &keys, call->error);
-    moon_text_clear(call->key);
-    return keys.list;
+    moon_key_list_open(&list, call->arena->memory);
+    moon_lookup_keys(call->profile, model, &its->selection, &its->hashes, tokens / align * align, &list);
+    call->key->failed |= list.failed;
+    for (size_t i = 0; i < list.count && !list.failed; i++) {
+        moon_key_list_write(&list, i, call->key);
+        push_key(call, keys);
+    }
+    moon_key_list_close(&list);
+    *status = moon_fine_check(call->profile, model, call->error);
+    return call->key->failed ? NULL : keys;
 }
 
 /* ---- one rank ---- */
@@ -130,7 +127,7 @@ static struct moon_json *rank_answer(const struct call *call, int64_t number) {
                    {"tp_rank", rank.tp},
                    {"pcp_rank", rank.pcp},
                    {"dcp_rank", rank.dcp},
-                   {"key_pp_rank", rank.key_pp}};
+                   {"key_pp_rank", moon_rank_key(call->profile, model, &call->its->selection, &rank, 0, 0).pp_rank}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         moon_json_set(call->arena, object, numbers[i].name, moon_json_int(call->arena, numbers[i].value));
     moon_json_set(call->arena, object, "puts", rank_puts(call, &rank));

@@ -3,22 +3,8 @@
 #include "conformance/suites/hashes.h"
 #include "conformance/suites/layout.h"
 
-enum { PLACEHOLDER_BYTES = 16 };
-
 static int out_of_memory(struct moon_error *error) {
     return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
-/* Hashes for a prompt that names none: block i has the number i + 1, big endian. */
-static int make_hashes(struct moon_arena *arena, int64_t count, struct moon_hashes *out, struct moon_error *error) {
-    uint8_t *bytes = moon_arena_array(arena, (size_t)count, PLACEHOLDER_BYTES);
-    if (!bytes)
-        return out_of_memory(error);
-    for (int64_t i = 0; i < count; i++)
-        for (int k = 0; k < 8; k++)
-            bytes[i * PLACEHOLDER_BYTES + PLACEHOLDER_BYTES - 1 - k] = (uint8_t)((i + 1) >> (8 * k));
-    *out = (struct moon_hashes){bytes, PLACEHOLDER_BYTES, (size_t)count};
-    return 0;
 }
 
 /* Block table of one group: as given, or 1, 2, 3, ... for all its chunks. */
@@ -81,7 +67,7 @@ int moon_layout_case_read(struct moon_arena *arena, const struct moon_profile *p
     int64_t needed = out->save.tokens / model->hash_block_tokens;
     status = moon_hashes_read(arena, source, given, false, &out->hashes, error);
     if (!status && !out->hashes.bytes)
-        status = make_hashes(arena, needed, &out->hashes, error);
+        status = moon_hashes_number(arena, needed, &out->hashes, error);
     if (!status && (int64_t)out->hashes.count < needed)
         status = moon_json_fail(error, MOON_ERR_RANGE, source, moon_json_member(given, "block_hashes"),
                                 "%lld block hashes are needed for this prompt", (long long)needed);

@@ -73,7 +73,7 @@ static void tell_lookup(const struct telling *telling) {
     static const char *const rules[] = {"LAYOUT-021", "LAYOUT-020", "LAYOUT-019", "LAYOUT-018"};
     const struct moon_layout_model *model = &telling->its->engine.model;
     moon_text_format(telling->out, "a lookup asks for (%s)\n", rules[telling->profile->lookup_ranks]);
-    if (telling->profile->lookup_ranks == MOON_LOOKUP_TEXTUAL)
+    if (telling->profile->lookup_edits_text)
         moon_text_string(telling->out, "  keys of rank 0 with T and pp replaced in the text\n");
     for (size_t group = 0; group < model->group_count; group++) {
         struct moon_namespaces walk;
@@ -161,11 +161,13 @@ static void tell_puts(const struct telling *telling, const struct moon_rank *ran
 }
 
 static void tell_rank(const struct telling *telling, int64_t number) {
-    struct moon_rank rank = moon_rank_at(&telling->its->engine.model, number);
+    const struct moon_layout_model *model = &telling->its->engine.model;
+    struct moon_rank rank = moon_rank_at(model, number);
+    int64_t key_pp = moon_rank_key(telling->profile, model, &telling->its->selection, &rank, 0, 0).pp_rank;
     moon_text_format(telling->out,
                      "rank %" PRId64 ": tp %" PRId64 ", pcp %" PRId64 ", dcp %" PRId64 ", pp %" PRId64 "%s\n", number,
                      rank.tp, rank.pcp, rank.dcp, rank.pp,
-                     rank.pp == rank.key_pp ? "" : ", but its keys have another pp_rank (LAYOUT-017)");
+                     rank.pp == key_pp ? "" : ", but its keys have another pp_rank (LAYOUT-017)");
     tell_shards(telling, &rank);
     tell_puts(telling, &rank);
 }

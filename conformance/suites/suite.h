@@ -5,16 +5,21 @@
 
 #include "ref/base/json.h"
 #include "ref/base/random.h"
-#include "ref/key/profile.h"
+#include "ref/key/deviation.h"
 
 /* Where a suite gets what is not in the case. environment(name) is getenv or a fixed answer; entropy fills random bytes
  * (for NONE_HASH of releases that draw it). Both given by the caller, so that the suites themselves stay deterministic.
- */
+ *   notes  where `answer` notes the deviations that happen in the connector; NULL: nobody asks */
 struct moon_suite_world {
     const char *(*environment)(void *context, const char *name);
     int (*entropy)(void *context, void *bytes, size_t length); /* 0, or MOON_ERR_IO */
     void *context;
+    struct moon_deviation_notes *notes;
 };
+/* Where to note deviations; NULL without a world. */
+static inline struct moon_deviation_notes *moon_suite_notes(const struct moon_suite_world *world) {
+    return world ? world->notes : NULL;
+}
 
 /* One suite. All functions return 0 or a negative status with `error` filled; results live in `arena`. A failure the
  * *release* would raise is no error here but the answer {"error":{"class","message"}}. `source` names the input in

@@ -16,6 +16,6 @@ static int entropy(void *context, void *bytes, size_t length) {
 }
 
 const struct moon_suite_world *moon_suite_world_system(void) {
-    static const struct moon_suite_world world = {environment, entropy, NULL};
+    static const struct moon_suite_world world = {environment, entropy, NULL, NULL};
     return &world;
 }

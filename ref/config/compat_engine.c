@@ -146,8 +146,7 @@ static int resolve_blocks(const struct moon_compat_engine *engine, struct moon_b
     return moon_block_sizes_resolve(engine->profile, &input, sizes, error);
 }
 
-/* The groups as the layout rules take them: blocks over all ranks that share one, windows as wide as this release asks.
- */
+/* The groups as the layout rules take them: blocks over all ranks that share one. */
 static size_t list_groups(const struct moon_compat_engine *engine, const struct moon_block_sizes *sizes,
                           struct moon_layout_group out[]) {
     const struct moon_compat_description *description = engine->description;
@@ -159,9 +158,8 @@ static size_t list_groups(const struct moon_compat_engine *engine, const struct 
             all[i].block_tokens = sizes->scheduler_block;
         else if (group->dcp_sharded)
             all[i].block_tokens *= description->dcp;
-        bool slides = all[i].spec.window_tokens > 0 && all[i].spec.kind != MOON_SPEC_FULL;
-        if (engine->profile->window_extra_tokens && slides) /* COMPAT-019 */
-            all[i].spec.window_tokens += group->retained_tokens;
+        if (moon_spec_is_window(&all[i].spec)) /* COMPAT-019 */
+            all[i].spec.extra_retained_tokens = group->retained_tokens;
     }
     return moon_store_groups(engine->profile, all, description->group_count, out);
 }

@@ -8,6 +8,7 @@
 #include "ref/config/compat_engine.h"
 #include "ref/config/compat_hash.h"
 #include "ref/layout/lookup.h"
+#include "ref/layout/reach.h"
 
 #include "ref/config/compat_cases.inc"
 
@@ -479,8 +480,7 @@ struct asked {
     size_t present, missing;
 };
 
-static void count_key(void *context, struct moon_key_text key) {
-    struct asked *asked = context;
+static void count_key(struct asked *asked, struct moon_key_text key) {
     if (has_key(&asked->set, key))
         asked->present++;
     else
@@ -526,15 +526,22 @@ static void check_direction(const struct run *run, int way, const struct side si
     int64_t saved =
         direction->longest.prompt_tokens / writer->model.scheduler_block_tokens * writer->model.scheduler_block_tokens;
     struct moon_text puts, scratch;
+    struct moon_key_list list;
     moon_text_open(&puts, moon_memory_heap());
     moon_text_open(&scratch, moon_memory_heap());
     collect_puts(writer, &sides[way].hashes, saved, &puts);
     struct asked asked = {.set = {&puts}};
     int64_t block = reader->model.scheduler_block_tokens;
     int64_t length = needs_every_chunk(reader) ? block : direction->longest.prompt_tokens;
-    CU_ASSERT_EQUAL_FATAL(moon_lookup_keys(reader->profile, &reader->model, &reader->selection, &sides[!way].hashes,
-                                           length, &scratch, count_key, &asked, NULL),
-                          0);
+    CU_ASSERT_EQUAL_FATAL(moon_fine_check(reader->profile, &reader->model, NULL), 0);
+    moon_key_list_open(&list, moon_memory_heap());
+    moon_lookup_keys(reader->profile, &reader->model, &reader->selection, &sides[!way].hashes, length, &list);
+    for (size_t i = 0; i < list.count; i++) {
+        moon_text_clear(&scratch);
+        moon_key_list_write(&list, i, &scratch);
+        count_key(&asked, (struct moon_key_text){scratch.data, scratch.length});
+    }
+    moon_key_list_close(&list);
     enum moon_compat_state state = direction->kinds[MOON_COMPAT_TEXT];
     bool right = needs_every_chunk(reader) ? (state == MOON_COMPAT_NONE) == (asked.missing > 0)
                                            : state == MOON_COMPAT_NONE || asked.present > 0;

@@ -161,8 +161,8 @@ static int refuse_mode(struct moon_arena *arena, const struct moon_json *mode, s
 }
 
 /* What the finished object checks, in the release's order. */
-static int check_fields(struct moon_arena *arena, const struct moon_store_config *config,
-                        struct moon_exception *raised) {
+static int check_fields(struct moon_arena *arena, const struct moon_profile *profile,
+                        const struct moon_store_config *config, struct moon_exception *raised) {
     bool embedded = moon_json_is_string(config->mode, "embedded");
     if (!embedded && !moon_json_is_string(config->mode, "standalone-store"))
         return refuse_mode(arena, config->mode, raised);
@@ -171,7 +171,8 @@ static int check_fields(struct moon_arena *arena, const struct moon_store_config
         return moon_raise(arena, raised, "ValueError", "local_buffer_size must be > 0");
     }
     int segment = moon_python_sign(config->global_segment_size);
-    if (embedded ? segment != 0 : segment == 0)
+    bool enough = profile->negative_segment ? segment != 0 : segment > 0;
+    if (embedded ? enough : segment == 0)
         return MOON_OK;
     raised->member = "global_segment_size";
     return moon_raise(arena, raised, "ValueError",
@@ -193,7 +194,7 @@ int moon_store_config_load(struct moon_arena *arena, const struct moon_profile *
     status = load_fields(arena, profile, document, out, raised);
     if (status || !profile->config_mode)
         return status;
-    return check_fields(arena, out, raised);
+    return check_fields(arena, profile, out, raised);
 }
 
 int moon_store_config_read(struct moon_arena *arena, const struct moon_profile *profile, const char *source,

@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+enum { MOON_STORE_GROUPS_MAX = 64 }; /* of one engine */
+
 enum moon_kv_role { MOON_ROLE_PRODUCER, MOON_ROLE_CONSUMER, MOON_ROLE_BOTH };
 
 /* Options as the user's extra_config gives them (defaults in brackets). A release that does not know an option ignores
@@ -40,7 +42,8 @@ struct moon_connector {
     struct moon_deviation_notes *notes;
 };
 
-/* Returns 0, or MOON_ERR_REFUSED with what the release raises for this combination. */
+/* Returns 0, or MOON_ERR_REFUSED with what the release raises for this combination when it builds the connector
+ * (LOOKUP-040 to LOOKUP-043); MOON_ERR_LIMIT for more than MOON_STORE_GROUPS_MAX groups; MOON_ERR_RANGE for none. */
 int moon_connector_open(struct moon_connector *out, const struct moon_profile *profile,
                         const struct moon_layout_model *model, const struct moon_connector_options *options,
                         struct moon_error *error);

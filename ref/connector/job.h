@@ -33,12 +33,16 @@ struct moon_boundary_put {
     int64_t block, tokens;
 };
 
-/* One job. Counted like moon_tables; released by each who holds it. All but `references` is fixed once it is handed
- * out. id                  0, 1, 2 ... in the order of the steps; read from 0.28 on save                tokens up to
- * save_tokens (a multiple of the scheduler block; 0: boundary puts only) are put prefill_end_tokens  length of the
- * prefill, for the store mask boundary            puts beside the normal ones, in order load                tokens from
- * load_local_tokens (cached by the engine) to load_hit_tokens are got tail_boundaries     per group the hash boundary
- * that keys its last chunk; NULL before 0.29 token_ids           of the tokens up to save_tokens, or NULL */
+/* One job. Counted like moon_tables; released by each who holds it. Fixed, but for the count, once it is handed out.
+ *   id                  of a save job: 0, 1, 2 ... (PLAN-060); read from 0.28 on
+ *   save                tokens up to save_tokens are put; 0: boundary puts only
+ *   save_tokens         a multiple of the scheduler block (0.21 may cut blocks)
+ *   prefill_end_tokens  length of the prefill, for the store mask
+ *   boundary            puts beside the normal ones, in order
+ *   load                tokens load_local_tokens (cached by the engine) to load_hit_tokens - 1 are got
+ *   tail_boundaries     per group the hash boundary that keys its last chunk; NULL before 0.29
+ *   token_ids           of the tokens up to save_tokens, or NULL
+ *   tables              always set */
 struct moon_job {
     struct moon_memory *memory;
     unsigned references;

@@ -10,8 +10,6 @@
 extern "C" {
 #endif
 
-enum { MOON_STORE_GROUPS_MAX = 64 };
-
 /* What a lookup answers. boundary_count is 0 before 0.29 and for a hit of 0, else the number of groups. */
 struct moon_lookup_result {
     int64_t hit_tokens;

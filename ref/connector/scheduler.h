@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+/* Tokens of a request, and of a step; memory of a tracker. */
+#define MOON_CONNECTOR_TOKENS_MAX (INT64_C(1) << 40)
+enum { MOON_TRACKER_BYTES_MAX = 128 };
+
 /* Blocks of the engine's pool that jobs refer to (0.28 on). hold adds a reference to each, release gives them back, in
  * this order. May be NULL: nobody counts. */
 struct moon_block_port {
@@ -29,12 +33,15 @@ struct moon_step_request {
     const struct moon_block_table *blocks;
     const struct moon_block_table *table;
 };
-/* A Mamba state handed off at `tokens` (0.27 on). */
+/* A Mamba state handed off at `tokens` (0.27 on).
+ *   table  of its request (0.29 on), needed when the request is not scheduled in this step; NULL: not told */
 struct moon_step_boundary {
     uint32_t slot;
     struct moon_boundary_put put;
+    const struct moon_block_table *table;
 };
-/* One scheduler step. */
+/* One scheduler step. A request is in `fresh` or `cached` once; boundaries of a request follow one another. A boundary
+ * of a group that is not stored has a group number beyond the model's. */
 struct moon_step {
     const uint32_t *finished, *preempted; /* slots */
     size_t finished_count, preempted_count;
@@ -67,7 +74,8 @@ struct moon_scheduler;
 
 /* Memory a running request holds here: one tracker of fixed size (MOON_TRACKER_BYTES_MAX) and, up to 0.28, its block
  * table; nothing grows per token. Borrows connector and ports.
- *   world_size  ranks that report each job */
+ *   lookups     NULL: nothing is looked up
+ *   world_size  ranks that report each job. Blocks still held at the close are not released */
 int moon_scheduler_open(struct moon_scheduler **out, const struct moon_connector *connector,
                         struct moon_lookup_port *lookups, struct moon_block_port *blocks, int64_t world_size,
                         struct moon_memory *memory, struct moon_error *error);
@@ -85,10 +93,19 @@ int moon_scheduler_allocated(struct moon_scheduler *scheduler, const struct moon
  * back: end the instance), MOON_ERR_RANGE with the place, MOON_ERR_REFUSED where the release raises. */
 int moon_scheduler_step(struct moon_scheduler *scheduler, const struct moon_step *step, struct moon_step_jobs *jobs,
                         struct moon_error *error);
+/* register_finished_partial_tail (0.30 on): states handed off when the request finished, before the step that tells so.
+ * Makes a job that holds its blocks at once and is appended to the next step.
+ *   computed_tokens  with KV; tables: of the request
+ * Returns 0 (also when nothing is kept), MOON_ERR_MEMORY, MOON_ERR_RANGE, MOON_ERR_REFUSED (ValueError: positions
+ * differ). */
+int moon_scheduler_finish_tail(struct moon_scheduler *scheduler, const struct moon_request *request,
+                               int64_t computed_tokens, const struct moon_block_table *tables,
+                               const struct moon_boundary_put *puts, size_t count, struct moon_error *error);
 /* request_finished. True if the engine must not free the blocks yet (up to 0.27). */
 bool moon_scheduler_finished(struct moon_scheduler *scheduler, const struct moon_request *request, bool has_blocks);
-/* update_connector_output: `ranks` more ranks completed job `id` (0.28 on). Returns 0, MOON_ERR_REFUSED
- * (AssertionError: more reports than ranks, or an unknown job). */
+/* update_connector_output: `ranks` more ranks completed job `id` (0.28 on). Returns 0 (also for a job that holds
+ * nothing any more), MOON_ERR_REFUSED (AssertionError: more reports than ranks), MOON_ERR_RANGE (a job that was never
+ * made). */
 int moon_scheduler_report(struct moon_scheduler *scheduler, uint64_t id, int64_t ranks, struct moon_error *error);
 size_t moon_scheduler_unreleased(const struct moon_scheduler *scheduler); /* jobs whose blocks are still referenced */
 /* reset_cache: forgets load specs, drops all keys; true if the worker says so. */

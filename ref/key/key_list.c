@@ -23,15 +23,18 @@ void moon_key_list_clear(struct moon_key_list *list) {
     list->identity_count = list->hash_count = list->count = 0;
 }
 
-/* Room for one more element of `bytes` bytes; false, and the list failed, when memory refuses. */
-static bool reserve(struct moon_key_list *list, void **array, size_t count, size_t *capacity, size_t bytes) {
-    if (list->failed || list->text.failed || count >= UINT32_MAX) {
+/* Room for `wanted` more elements of `bytes` bytes; false, and the list failed, when memory refuses. */
+static bool reserve(struct moon_key_list *list, void **array, size_t count, size_t *capacity, size_t bytes,
+                    size_t wanted) {
+    if (list->failed || list->text.failed || wanted > UINT32_MAX - count) {
         list->failed = true;
         return false;
     }
-    if (count < *capacity)
+    if (wanted <= *capacity - count)
         return true;
     size_t more = *capacity ? *capacity * 2 : 16;
+    while (more < count + wanted)
+        more *= 2;
     void *grown = list->memory->resize(list->memory, *array, *capacity * bytes, more * bytes);
     list->failed = !grown;
     if (!grown)
@@ -41,25 +44,42 @@ static bool reserve(struct moon_key_list *list, void **array, size_t count, size
     return true;
 }
 
-uint32_t moon_key_list_identity(struct moon_key_list *list, const struct moon_profile *profile,
-                                const struct moon_pool_key *key) {
+static bool reserve_identity(struct moon_key_list *list) {
     void *array = list->identities;
-    bool room = reserve(list, &array, list->identity_count, &list->identity_capacity, sizeof *list->identities);
+    bool room = reserve(list, &array, list->identity_count, &list->identity_capacity, sizeof *list->identities, 1);
     list->identities = array;
-    if (!room)
-        return 0;
-    size_t offset = list->text.length;
-    moon_key_prefix(profile, key, &list->text);
+    return room;
+}
+
+/* Ends the identity whose text begins at `offset`. */
+static uint32_t end_identity(struct moon_key_list *list, size_t offset) {
     moon_text_char(&list->text, '@');
     list->failed |= list->text.failed;
     list->identities[list->identity_count] = (struct moon_key_span){offset, list->text.length - offset};
     return (uint32_t)list->identity_count++;
 }
 
+uint32_t moon_key_list_identity(struct moon_key_list *list, const struct moon_profile *profile,
+                                const struct moon_pool_key *key) {
+    if (!reserve_identity(list))
+        return 0;
+    size_t offset = list->text.length;
+    moon_key_prefix(profile, key, &list->text);
+    return end_identity(list, offset);
+}
+
+uint32_t moon_key_list_identity_text(struct moon_key_list *list, struct moon_key_text text) {
+    if (!reserve_identity(list))
+        return 0;
+    size_t offset = list->text.length;
+    moon_text_bytes(&list->text, text.bytes, text.length);
+    return end_identity(list, offset);
+}
+
 uint32_t moon_key_list_hash(struct moon_key_list *list, const struct moon_hashes *hashes,
                             const struct moon_chunk *chunk) {
     void *array = list->hashes;
-    bool room = reserve(list, &array, list->hash_count, &list->hash_capacity, sizeof *list->hashes);
+    bool room = reserve(list, &array, list->hash_count, &list->hash_capacity, sizeof *list->hashes, 1);
     list->hashes = array;
     if (!room)
         return 0;
@@ -73,13 +93,20 @@ uint32_t moon_key_list_hash(struct moon_key_list *list, const struct moon_hashes
 }
 
 void moon_key_list_add(struct moon_key_list *list, uint32_t identity, uint32_t hash) {
+    moon_key_list_add_run(list, identity, 1, hash);
+}
+
+void moon_key_list_add_run(struct moon_key_list *list, uint32_t identity, uint32_t count, uint32_t hash) {
     void *array = list->pairs;
-    bool room = reserve(list, &array, list->count, &list->capacity, sizeof *list->pairs);
+    bool room = reserve(list, &array, list->count, &list->capacity, sizeof *list->pairs, count);
     list->pairs = array;
     if (!room)
         return;
-    assert(identity < list->identity_count && hash < list->hash_count);
-    list->pairs[list->count++] = (struct moon_key_pair){identity, hash};
+    assert(count <= list->identity_count && identity <= list->identity_count - count && hash < list->hash_count);
+    struct moon_key_pair *pair = list->pairs + list->count;
+    for (uint32_t i = 0; i < count; i++)
+        pair[i] = (struct moon_key_pair){identity + i, hash};
+    list->count += count;
 }
 
 size_t moon_key_list_length(const struct moon_key_list *list, size_t index) {

@@ -36,11 +36,15 @@ void moon_key_list_clear(struct moon_key_list *list); /* empty, keeps the memory
 /* Adds the text before "@" hash of an identity (KEY-001). Returns its number; the same identity may be added twice. */
 uint32_t moon_key_list_identity(struct moon_key_list *list, const struct moon_profile *profile,
                                 const struct moon_pool_key *key);
+/* The same from its text, as it stands before "@" hash. */
+uint32_t moon_key_list_identity_text(struct moon_key_list *list, struct moon_key_text text);
 /* Adds the hash text of a chunk: its hashes joined, as hex (KEY-015). Returns its number. */
 uint32_t moon_key_list_hash(struct moon_key_list *list, const struct moon_hashes *hashes,
                             const struct moon_chunk *chunk);
 /* Adds a key of two numbers that this list gave out. */
 void moon_key_list_add(struct moon_key_list *list, uint32_t identity, uint32_t hash);
+/* Adds `count` keys of one hash, for the identities from `identity` on. */
+void moon_key_list_add_run(struct moon_key_list *list, uint32_t identity, uint32_t count, uint32_t hash);
 
 /* Length of key `index` in bytes, and the key appended to `out`. */
 size_t moon_key_list_length(const struct moon_key_list *list, size_t index);

@@ -66,13 +66,27 @@
                                        : MOON_LOAD_BLOCKS_OR_REQUEST,                                                  \
         .option_lookup_async = (minor_) >= 24, .option_enable_lookup = (minor_) >= 27,                                 \
         .option_save_decode = (minor_) >= 29, .option_discard = (minor_) < 22, .coordinator = (minor_) >= 22,          \
-        .preempted_reset = (minor_) >= 22, .resumed_by_core = (minor_) >= 25, .blockless_steps_count = (minor_) >= 29, \
-        .load_alone = (minor_) >= 22, .lost_load_ignored = (minor_) >= 30, .tables_of_step = (minor_) >= 29,           \
-        .tail_at_finish = (minor_) >= 30, .job_references = (minor_) >= 28, .resume_offset = (minor_) >= 25,           \
-        .retired_by_job = (minor_) >= 28, .batches_split = (minor_) >= 22, .failed_batch_ends_load = (minor_) >= 22,   \
-        .empty_load_raises = true, .config_mode = (minor_) >= 22, .config_tenant = (minor_) >= 28,                     \
+        .eagle_by_spec = (minor_) >= 27, .full_length_kept = (minor_) >= 26, .window_retains = (minor_) >= 28,         \
+        .mamba_peeks = (minor_) >= 22 && (minor_) < 27, .peeks_to_hashes = (minor_) >= 32,                             \
+        .mamba_mode_asserted = (minor_) >= 29, .mamba_mode_checked = (minor_) >= 30,                                   \
+        .capacity_unchecked = (minor_) >= 33, .preempted_reset = (minor_) >= 22, .resumed_by_core = (minor_) >= 25,    \
+        .blockless_steps_count = (minor_) >= 29, .load_alone = (minor_) >= 22, .lost_load_ignored = (minor_) >= 30,    \
+        .tables_of_step = (minor_) >= 29, .tail_at_finish = (minor_) >= 30, .job_references = (minor_) >= 28,          \
+        .references_distinct = (minor_) >= 29, .references_needed = (minor_) >= 32, .decode_advances = (minor_) < 29,  \
+        .queue_hooks = (minor_) >= 29, .resume_offset = (minor_) >= 25, .retired_by_job = (minor_) >= 28,              \
+        .raised_jobs_end = (minor_) >= 23, .batches_split = (minor_) >= 22, .tier_log = (minor_) >= 22,                \
+        .block_errors_asked = (minor_) >= 22, .request_errors_asked = (minor_) >= 31,                                  \
+        .cut_load_extended = (minor_) < 22, .failed_batch_ends_load = (minor_) >= 22,                                  \
+        .reply_unchecked = (minor_) < 29, .malformed_stops_server = true, .raised_stops_server = (minor_) >= 22,       \
+        .events_before_put = (minor_) < 29, .events_of_all_workers = (minor_) < 30,                                    \
+        .event_parent_of_chain = (minor_) >= 29, .event_group = (minor_) >= 23, .close_waits = (minor_) >= 30,         \
+        .event_block_of_rank = (minor_) < 22, .store_closed = (minor_) >= 24, .empty_load_raises = true,               \
+        .short_reads_pass = true, .config_mode = (minor_) >= 22, .config_tenant = (minor_) >= 28,                      \
+        .lookup_pp_first = (minor_) < 22, .lookup_edits_text = (minor_) < 22, .pp_rank_without_pcp = true,             \
+        .template_drops_eagle = (minor_) >= 22 && (minor_) < 24, .negative_segment = (minor_) >= 22,                   \
         .device_by_gpu = (minor_) >= 22 && (minor_) < 24, .retention_variable = (minor_) >= 24 && (minor_) < 30,       \
-        .reset_removes_keys = (minor_) >= 23, .transfer_trimmed = (minor_) >= 33,                                      \
+        .reset_removes_keys = (minor_) >= 23, .transfer_trimmed = (minor_) >= 33, .holders_first = (minor_) >= 31,     \
+        .losers_see_blocks = (minor_) >= 26,                                                                           \
     }
 
 static const struct moon_profile profiles[] = {

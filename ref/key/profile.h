@@ -42,7 +42,7 @@ enum moon_replication {
 };
 /* Namespaces that a lookup asks for */
 enum moon_lookup_ranks {
-    MOON_LOOKUP_TEXTUAL,   /* 0.21: by replacing text in rank 0's keys, pp outermost */
+    MOON_LOOKUP_TEXTUAL,   /* 0.21: T x pp, own pcp and dcp only, by replacing text in rank 0's keys */
     MOON_LOOKUP_TP_PP,     /* 0.22 to 0.24: T x pp, own pcp and dcp only */
     MOON_LOOKUP_ALL_HEADS, /* 0.25, 0.26: every pcp and dcp rank, T below min(tp, kv_heads) */
     MOON_LOOKUP_ALL,       /* 0.27 on: every pcp and dcp rank, T below tp / F of the group */
@@ -138,7 +138,12 @@ struct moon_profile {
     bool null_blocks_skipped;  /* 0.29: chunks without a block are left out of a save, before: IndexError */
     bool fine_windows_refused; /* up to 0.29: fine-grained lookups refuse a sliding window of wider blocks */
     bool lookup_masked;        /* 0.24: only reachable chunks of a sliding window are asked for */
+    bool lookup_pp_first;      /* 0.21: namespaces are the outer loop of a lookup, pp first, chunks the inner one */
+    bool lookup_edits_text;    /* deviation connector.9.16 (0.21): made by replacing text in rank 0's keys */
+    bool pp_rank_without_pcp;  /* deviation connector.2.1 (all): the pipeline rank in keys leaves PCP out */
+    bool template_drops_eagle; /* deviation connector.4.3 (0.22, 0.23): with EAGLE the template stores nothing */
     bool windows_sparse;      /* 0.29: without a setting a window keeps what the end of the prompt needs; before: all */
+    bool window_retains;      /* 0.28: a sliding window's spec has extra_retained_tokens */
     bool window_extra_tokens; /* 0.33: a sliding window is wider by the spec's extra_retained_tokens */
     enum moon_segment_rule segment_rule;
     enum moon_chunk_size_rule chunk_size_rule;
@@ -154,24 +159,55 @@ struct moon_profile {
     bool option_save_decode;   /* 0.29: save_decode_cache */
     bool option_discard;       /* 0.21: discard_partial_chunks */
     bool coordinator;          /* 0.22: joint hit search; before: leading run of chunks */
+    bool eagle_by_spec;        /* 0.27: masks take the drafter's flag of groups with equal specs, before: their own */
+    bool full_length_kept;     /* 0.26: hit search keeps the length found in full attention, before: aligns to it */
+    bool mamba_peeks;          /* 0.22 to 0.26: EAGLE lets a Mamba group look a block beyond the hit */
+    bool peeks_to_hashes;      /* 0.32: EAGLE looks beyond the length of the lookup, as far as there are hashes */
+    bool mamba_mode_asserted;  /* 0.29: the scheduler side wants Mamba groups in mode align */
+    bool mamba_mode_checked;   /* 0.30: a Mamba group in another mode than align is refused */
+    bool capacity_unchecked;   /* 0.33: also by the scheduler side, a capacity-only consumer takes any group */
     /* connector: scheduler side */
     bool preempted_reset; /* 0.22: a preempted request keeps an empty tracker; before: it is dropped */
     bool resumed_by_core; /* 0.25: the core says which cached requests are resumed; before: a remembered preemption */
     bool blockless_steps_count; /* 0.29: a running step without new blocks counts and may save */
     bool load_alone;            /* 0.22: a job never saves and loads */
     bool lost_load_ignored;     /* 0.30: a load spec that was not taken makes no job */
-    bool tables_of_step; /* 0.29: jobs read the block tables of the step; before: the tracker's own, which grows */
-    bool tail_at_finish; /* 0.30: tails queued when a request finishes */
-    bool job_references; /* 0.28: jobs hold blocks, finishing never delays the free */
+    bool tables_of_step;      /* 0.29: jobs read the block tables of the step; before: the tracker's own, which grows */
+    bool tail_at_finish;      /* 0.30: tails queued when a request finishes */
+    bool job_references;      /* 0.28: jobs hold blocks, finishing never delays the free */
+    bool references_distinct; /* 0.29: a job holds each block once, and neither null blocks nor Mamba's by position */
+    bool references_needed;   /* 0.32: a job without a normal save holds the blocks of its boundary puts alone */
+    bool decode_advances;     /* up to 0.28: a decode step with new blocks advances the tracked length */
     /* connector: worker */
+    bool queue_hooks;            /* 0.29: loads and saves are queued by calls of their own; before: in get_finished */
     bool resume_offset;          /* 0.25: a save resumes where the last one of the request ended; before: at token 0 */
     bool retired_by_job;         /* 0.28: live jobs are known by job id; before: by request */
+    bool raised_jobs_end;        /* 0.23: a save job that raises has ended like any other; before: it counts for ever */
     bool batches_split;          /* 0.22: staging budget */
+    bool block_errors_asked;     /* 0.22: get_block_ids_with_load_errors is there to ask */
+    bool request_errors_asked;   /* 0.31: failed requests are there to ask */
+    bool tier_log;               /* 0.22: VLLM_MOONCAKE_STORE_TIER_LOG is read */
+    bool cut_load_extended;      /* 0.21: a load that ends one token before its save reads the whole last block */
     bool failed_batch_ends_load; /* deviation connector.9.19 */
     bool empty_load_raises;      /* deviation connector.9.20 */
+    bool short_reads_pass;       /* deviation connector.9.45: a get is judged by its sign alone */
+    bool reply_unchecked;        /* up to 0.28, deviation connector.9.55: a lookup reply of any length is one integer */
+    bool malformed_stops_server; /* deviation connector.9.54: a request that cannot be read ends the lookup server */
+    bool raised_stops_server;    /* 0.22, deviation connector.9.54: so does what a lookup raises beside its call */
+    bool events_before_put;      /* up to 0.28, deviation connector.6.9: events do not wait for the put's result */
+    bool events_of_all_workers;  /* up to 0.29, deviation connector.6.9: an event counts when every worker tells it */
+    bool event_parent_of_chain;  /* 0.29: parent of an event is the hash before it; before: the last block put */
+    bool event_block_of_rank;    /* 0.21: the block size of events is not multiplied by context parallelism */
+    bool event_group;            /* 0.23: events name the group */
+    bool store_closed;           /* 0.24: closing a worker closes its store */
+    bool close_waits;            /* 0.30: closing waits for the queues */
+    /* the engine around the connector */
+    bool holders_first;     /* 0.31: waiting requests that hold blocks go first; before: all that were skipped */
+    bool losers_see_blocks; /* 0.26: under MultiConnector children that load nothing are told of blocks too */
     /* configuration */
     bool config_mode;        /* 0.22: mode, enable_offload, range checks, preferred segment, requester host name */
     bool config_tenant;      /* 0.28 */
+    bool negative_segment;   /* deviation connector.9.49 (0.22 on): embedded mode refuses 0 only */
     bool device_by_gpu;      /* 0.22, 0.23: a list in device_name is indexed by GPU, and no element may be empty */
     bool retention_variable; /* 0.24 to 0.29: VLLM_PREFIX_CACHE_RETENTION_INTERVAL is read */
     bool reset_removes_keys; /* 0.23: a reset of the prefix cache removes every key of the tenant */

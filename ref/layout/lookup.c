@@ -39,68 +39,67 @@ void moon_namespaces_open(struct moon_namespaces *walk, const struct moon_profil
 bool moon_namespaces_next(struct moon_namespaces *walk, struct moon_pool_key *key) {
     if (walk->next == walk->end)
         return false;
-    int64_t at = walk->next++, t = at / walk->inner_end % walk->middle_end;
+    int64_t at = walk->next++, pp = at % walk->inner_end, outer = at / walk->inner_end;
+    if (walk->profile->lookup_pp_first) {
+        pp = at / (walk->end / walk->inner_end);
+        outer = at % (walk->end / walk->inner_end);
+    }
+    int64_t t = outer % walk->middle_end;
     bool by_rank = walk->profile->lookup_ranks >= MOON_LOOKUP_ALL_HEADS;
     *key = (struct moon_pool_key){
         .cache_prefix = walk->model->cache_prefix,
         .model_name = walk->model->model_name,
         .store_namespace = {walk->selection->text, walk->selection->text_length},
         .tp_rank = t,
-        .pcp_rank = at / walk->inner_end / walk->middle_end,
+        .pcp_rank = outer / walk->middle_end,
         .dcp_rank = by_rank ? t % walk->model->dcp : 0,
-        .pp_rank = at % walk->inner_end,
+        .pp_rank = pp,
         .group_id = (int64_t)walk->group,
     };
     return true;
 }
 
-/* Everything a lookup needs at hand; one for the call. */
-struct lookup {
-    const struct moon_profile *profile;
-    const struct moon_layout_model *model;
-    const struct moon_store_selection *selection;
-    const struct moon_hashes *hashes;
-    int64_t tokens;
-    struct moon_text *scratch;
-    moon_key_receiver *receive;
-    void *context;
-};
+void moon_asked_open(struct moon_asked *asked, const struct moon_profile *profile,
+                     const struct moon_layout_model *model, int64_t tokens, int64_t hash_count) {
+    *asked = (struct moon_asked){.profile = profile,
+                                 .model = model,
+                                 .tokens = tokens,
+                                 .hash_count = hash_count,
+                                 .fine = moon_fine_grained(profile, model)};
+}
 
-/* Opens the walk through what is asked for in a group: its chunks, or every hash block. */
-static void open_chunks(const struct lookup *lookup, size_t group, bool fine, struct moon_chunk_walk *walk) {
-    const struct moon_layout_model *model = lookup->model;
-    int64_t block = fine ? model->hash_block_tokens : model->groups[group].block_tokens;
-    int64_t per = block / model->hash_block_tokens, hashes = (int64_t)lookup->hashes->count;
-    int64_t chunks = smaller(lookup->tokens / block, hashes / per);
+static void open_chunks(struct moon_asked *asked) {
+    const struct moon_layout_model *model = asked->model;
+    int64_t block = asked->fine ? model->hash_block_tokens : model->groups[asked->next_group].block_tokens;
     struct moon_chunk_query query = {.block_size = block,
                                      .hash_block_size = model->hash_block_tokens,
-                                     .token_len = chunks * block,
-                                     .hash_count = hashes,
+                                     .token_len = asked->tokens,
+                                     .hash_count = asked->hash_count,
                                      .put_step = 1};
-    int status = moon_chunk_walk_open(walk, lookup->profile, &query, NULL);
+    if (asked->profile->chunk_end_hash)
+        query.token_len =
+            smaller(asked->tokens / block, asked->hash_count / (block / model->hash_block_tokens)) * block;
+    int status = moon_chunk_walk_open(&asked->chunks, asked->profile, &query, NULL);
     assert(status == 0); /* whole chunks with all their hashes */
     (void)status;
+    asked->open = true;
 }
 
-static void ask_group(const struct lookup *lookup, size_t group, bool fine) {
-    struct moon_chunk_walk walk;
-    struct moon_chunk chunk;
-    open_chunks(lookup, group, fine, &walk);
-    while (moon_chunk_walk_next(&walk, &chunk)) {
-        if (!fine && !moon_reach_asked(lookup->profile, lookup->model, group, chunk.id))
-            continue;
-        struct moon_namespaces spaces;
-        struct moon_pool_key key;
-        moon_namespaces_open(&spaces, lookup->profile, lookup->model, lookup->selection, group);
-        while (moon_namespaces_next(&spaces, &key)) {
-            moon_text_clear(lookup->scratch);
-            moon_chunk_key(lookup->profile, &key, lookup->hashes, &chunk, lookup->scratch);
-            if (lookup->scratch->failed)
-                return;
-            lookup->receive(lookup->context, (struct moon_key_text){lookup->scratch->data, lookup->scratch->length});
+bool moon_asked_next(struct moon_asked *asked, size_t *group, struct moon_chunk *chunk) {
+    for (; asked->next_group < asked->model->group_count; asked->next_group++, asked->open = false) {
+        if (!asked->open)
+            open_chunks(asked);
+        while (moon_chunk_walk_next(&asked->chunks, chunk)) {
+            if (!asked->fine && !moon_reach_asked(asked->profile, asked->model, asked->next_group, chunk->id))
+                continue;
+            *group = asked->next_group;
+            return true;
         }
     }
+    return false;
 }
+
+/* ---- keys ---- */
 
 /* One field of rank 0 and the number that takes its place. */
 struct replacement {
@@ -138,46 +137,57 @@ static void append_replaced(struct moon_text *out, const struct moon_text *text,
     moon_text_bytes(out, from, (size_t)(end - from));
 }
 
-/* 0.21: keys of rank 0 with T and pp replaced in their text, pp outermost. */
-static void ask_by_text(const struct lookup *lookup, struct moon_text *own_key) {
-    struct moon_rank zero = moon_rank_at(lookup->model, 0);
-    struct moon_pool_key own = moon_rank_key(lookup->profile, lookup->model, lookup->selection, &zero, 0, 0);
-    int64_t ts = smaller(lookup->model->tp, moon_engine_heads(lookup->model));
-    for (int64_t i = 0; i < lookup->model->pp * ts; i++) {
-        struct moon_chunk_walk walk;
-        struct moon_chunk chunk;
-        open_chunks(lookup, 0, false, &walk);
-        while (moon_chunk_walk_next(&walk, &chunk)) {
-            moon_text_clear(own_key);
-            moon_text_clear(lookup->scratch);
-            moon_chunk_key(lookup->profile, &own, lookup->hashes, &chunk, own_key);
-            lookup->scratch->failed |= own_key->failed;
-            if (!own_key->failed)
-                append_replaced(lookup->scratch, own_key, i % ts, i / ts);
-            if (lookup->scratch->failed)
-                return;
-            lookup->receive(lookup->context, (struct moon_key_text){lookup->scratch->data, lookup->scratch->length});
-        }
+/* 0.21: the texts of rank 0 with T and pp replaced, pp outermost. */
+static void add_edited(const struct moon_profile *profile, const struct moon_layout_model *model,
+                       const struct moon_store_selection *selection, struct moon_key_list *list) {
+    struct moon_rank zero = moon_rank_at(model, 0);
+    struct moon_pool_key own = moon_rank_key(profile, model, selection, &zero, 0, 0);
+    int64_t ts = smaller(model->tp, moon_engine_heads(model));
+    struct moon_text text, edited;
+    moon_text_open(&text, list->memory);
+    moon_text_open(&edited, list->memory);
+    moon_key_prefix(profile, &own, &text);
+    for (int64_t i = 0; i < model->pp * ts && !text.failed; i++) {
+        moon_text_clear(&edited);
+        append_replaced(&edited, &text, i % ts, i / ts);
+        moon_key_list_identity_text(list, (struct moon_key_text){moon_text_value(&edited), edited.length});
     }
+    list->failed |= text.failed || edited.failed;
+    moon_text_close(&edited);
+    moon_text_close(&text);
 }
 
-int moon_lookup_keys(const struct moon_profile *profile, const struct moon_layout_model *model,
-                     const struct moon_store_selection *selection, const struct moon_hashes *hashes,
-                     int64_t aligned_tokens, struct moon_text *scratch, moon_key_receiver *receive, void *context,
-                     struct moon_error *error) {
-    const struct lookup lookup = {profile, model, selection, hashes, aligned_tokens, scratch, receive, context};
-    bool fine = moon_fine_grained(profile, model);
-    if (fine && moon_fine_refused(profile, model))
-        return moon_refuse(error, "AssertionError",
-                           "SlidingWindowManager does not support fine-grained (partial) cache hits");
-    if (profile->lookup_ranks == MOON_LOOKUP_TEXTUAL) {
-        struct moon_text own_key;
-        moon_text_open(&own_key, scratch->memory);
-        ask_by_text(&lookup, &own_key);
-        moon_text_close(&own_key);
-    } else {
-        for (size_t group = 0; group < model->group_count && !scratch->failed; group++)
-            ask_group(&lookup, group, fine);
+static void add_namespaces(const struct moon_profile *profile, const struct moon_layout_model *model,
+                           const struct moon_store_selection *selection, size_t group, struct moon_key_list *list) {
+    struct moon_namespaces walk;
+    struct moon_pool_key key;
+    moon_namespaces_open(&walk, profile, model, selection, group);
+    while (moon_namespaces_next(&walk, &key) && !list->failed)
+        moon_key_list_identity(list, profile, &key);
+}
+
+void moon_lookup_keys(const struct moon_profile *profile, const struct moon_layout_model *model,
+                      const struct moon_store_selection *selection, const struct moon_hashes *hashes, int64_t tokens,
+                      struct moon_key_list *list) {
+    struct moon_asked asked;
+    struct moon_chunk chunk;
+    size_t group = 0, opened = 0;
+    uint32_t first = 0, count = 0;
+    moon_asked_open(&asked, profile, model, tokens, (int64_t)hashes->count);
+    while (moon_asked_next(&asked, &group, &chunk) && !list->failed) {
+        for (; opened <= group; opened++) {
+            first = (uint32_t)list->identity_count;
+            if (profile->lookup_edits_text)
+                add_edited(profile, model, selection, list);
+            else
+                add_namespaces(profile, model, selection, opened, list);
+            count = (uint32_t)list->identity_count - first;
+        }
+        uint32_t hash = moon_key_list_hash(list, hashes, &chunk);
+        if (!profile->lookup_pp_first)
+            moon_key_list_add_run(list, first, count, hash);
     }
-    return scratch->failed ? moon_fail(error, MOON_ERR_MEMORY, NULL, "no memory for a key") : 0;
+    for (uint32_t i = 0; profile->lookup_pp_first && i < count; i++)
+        for (uint32_t hash = 0; hash < list->hash_count; hash++)
+            moon_key_list_add(list, i, hash);
 }

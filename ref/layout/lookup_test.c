@@ -3,6 +3,7 @@
 #include "ref/layout/lookup.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/reach.h"
 
 static const struct moon_profile *release(const char *name) {
     return moon_profile_find(name, NULL);
@@ -10,7 +11,10 @@ static const struct moon_profile *release(const char *name) {
 
 static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block, int64_t window) {
     return (struct moon_layout_group){
-        .spec = {kind, 1, 8, window}, .block_tokens = block, .transferable = true, .prefix_cacheable = true};
+        .spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = window},
+        .block_tokens = block,
+        .transferable = true,
+        .prefix_cacheable = true};
 }
 
 static struct moon_layout_model engine(const struct moon_layout_group *groups, size_t count, int64_t tp,
@@ -97,12 +101,6 @@ struct collected {
     size_t used;
 };
 
-static void collect(void *context, struct moon_key_text key) {
-    struct collected *all = context;
-    all->used +=
-        (size_t)snprintf(all->text + all->used, sizeof all->text - all->used, "%.*s\n", (int)key.length, key.bytes);
-}
-
 enum { HASHES = 8 };
 /* Hash i is two bytes of value i, so keys end in 0000, 0101, ... */
 static const struct moon_hashes *hashes(void) {
@@ -115,13 +113,21 @@ static const struct moon_hashes *hashes(void) {
 
 static void asked(struct collected *all, const char *profile, const struct moon_layout_model *model, int64_t tokens) {
     struct moon_store_selection selection;
-    struct moon_text scratch;
+    struct moon_key_list list;
+    struct moon_text key;
     *all = (struct collected){.used = 0};
-    moon_text_open(&scratch, moon_memory_heap());
+    moon_key_list_open(&list, moon_memory_heap());
+    moon_text_open(&key, moon_memory_heap());
     moon_store_select(release(profile), model, &selection);
-    MOON_CHECK_INT(
-        moon_lookup_keys(release(profile), model, &selection, hashes(), tokens, &scratch, collect, all, NULL), 0);
-    moon_text_close(&scratch);
+    moon_lookup_keys(release(profile), model, &selection, hashes(), tokens, &list);
+    CU_ASSERT_FALSE(list.failed);
+    for (size_t i = 0; i < list.count; i++) {
+        moon_text_clear(&key);
+        moon_key_list_write(&list, i, &key);
+        all->used += (size_t)snprintf(all->text + all->used, sizeof all->text - all->used, "%s\n", key.data);
+    }
+    moon_text_close(&key);
+    moon_key_list_close(&list);
 }
 
 static void keys_come_by_group_chunk_and_namespace(void) {
@@ -169,21 +175,50 @@ static void fine_grained_lookups_refuse_wide_windows_up_to_029(void) {
     struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MAMBA, 32, 0),
                                          group_of(MOON_SPEC_SLIDING_WINDOW, 32, 17)};
     struct moon_layout_model model = engine(groups, 3, 1, 1);
-    struct moon_store_selection selection;
     struct moon_error error = {0};
-    struct moon_text scratch;
     model.scheduler_block_tokens = 32;
-    moon_text_open(&scratch, moon_memory_heap());
-    moon_store_select(release("0.29"), &model, &selection);
-    MOON_CHECK_INT(moon_lookup_keys(release("0.29"), &model, &selection, hashes(), 32, &scratch, collect, NULL, &error),
-                   MOON_ERR_REFUSED);
+    MOON_CHECK_INT(moon_fine_check(release("0.29"), &model, &error), MOON_ERR_REFUSED);
     MOON_CHECK_TEXT(error.type, "AssertionError");
-    moon_text_close(&scratch);
-    struct collected all;
-    asked(&all, "0.30", &model, 32);
-    asked(&all, "0.26", &model, 32);
+    MOON_CHECK_TEXT(error.message, "SlidingWindowManager does not support fine-grained (partial) cache hits");
+    MOON_CHECK_INT(moon_fine_check(release("0.30"), &model, NULL), 0);
+    MOON_CHECK_INT(moon_fine_check(release("0.26"), &model, NULL), 0);
     groups[2].block_tokens = 16;
-    asked(&all, "0.29", &model, 32);
+    MOON_CHECK_INT(moon_fine_check(release("0.29"), &model, NULL), 0);
+}
+
+/* Number n of the hashes is that of the n-th chunk of the walk, so answers find their chunks. */
+static void chunks_and_hashes_have_the_same_numbers(void) {
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 32, 0), group_of(MOON_SPEC_SLIDING_WINDOW, 16, 17)};
+    struct moon_layout_model model = engine(groups, 2, 2, 1);
+    model.hash_block_tokens = 16;
+    size_t count;
+    const struct moon_profile *all = moon_profiles(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct moon_store_selection selection;
+        struct moon_key_list list;
+        struct moon_asked walk;
+        struct moon_chunk chunk;
+        size_t group, number = 0;
+        model.group_count = all[i].coordinator ? 2 : 1;
+        model.hash_block_tokens = all[i].coordinator ? 16 : 32;
+        moon_key_list_open(&list, moon_memory_heap());
+        moon_store_select(&all[i], &model, &selection);
+        moon_lookup_keys(&all[i], &model, &selection, hashes(), 64, &list);
+        moon_asked_open(&walk, &all[i], &model, 64, HASHES);
+        while (moon_asked_next(&walk, &group, &chunk)) {
+            char digits[3];
+            size_t first = 0;
+            snprintf(digits, sizeof digits, "%02x", (unsigned)(chunk.first_hash + chunk.hash_count - 1));
+            while (first < list.count && list.pairs[first].hash != number)
+                first++;
+            CU_ASSERT_FATAL(first < list.count);
+            struct moon_key_text text = moon_key_list_hash_text(&list, first);
+            CU_ASSERT(memcmp(text.bytes + text.length - 2, digits, 2) == 0);
+            number++;
+        }
+        MOON_CHECK_INT(number, list.hash_count);
+        moon_key_list_close(&list);
+    }
 }
 
 static void chunks_without_a_hash_are_not_asked_for(void) {
@@ -248,20 +283,17 @@ static void refused_memory_is_told_and_leaks_nothing(void) {
         for (uint64_t at = 1;; at++) {
             struct moon_memory_failing failing;
             struct moon_store_selection selection;
-            struct moon_text scratch;
-            struct collected all = {.used = 0};
-            struct moon_error error = {0};
+            struct moon_key_list list;
             moon_memory_failing_init(&failing, moon_memory_heap(), at);
-            moon_text_open(&scratch, &failing.memory);
+            moon_key_list_open(&list, &failing.memory);
             moon_store_select(release(profiles[i]), &model, &selection);
-            int status = moon_lookup_keys(release(profiles[i]), &model, &selection, hashes(), 16, &scratch, collect,
-                                          &all, &error);
-            moon_text_close(&scratch);
+            moon_lookup_keys(release(profiles[i]), &model, &selection, hashes(), 16, &list);
+            bool failed = list.failed;
+            moon_key_list_close(&list);
             MOON_CHECK_INT(failing.held_bytes, 0);
-            MOON_CHECK_INT(status, failing.requests >= at ? MOON_ERR_MEMORY : 0);
-            if (status == 0)
+            MOON_CHECK_INT(failed, failing.requests >= at);
+            if (!failed)
                 break;
-            MOON_CHECK_INT(error.status, MOON_ERR_MEMORY);
         }
 }
 
@@ -277,6 +309,7 @@ int main(int argc, char *argv[]) {
         {"fine-grained lookups ask for every hash block", fine_grained_lookups_ask_for_every_hash_block},
         {"up to 0.29 fine-grained lookups refuse windows of wider blocks",
          fine_grained_lookups_refuse_wide_windows_up_to_029},
+        {"chunks and hashes have the same numbers", chunks_and_hashes_have_the_same_numbers},
         {"chunks without a hash are not asked for", chunks_without_a_hash_are_not_asked_for},
         {"0.21 replaces text in the keys of rank 0", the_first_release_replaces_text},
         {"0.21 leaves a name with another rank alone", a_name_with_another_rank_is_left_alone},

@@ -17,20 +17,34 @@ enum moon_spec_kind {
     MOON_SPEC_SLIDING_WINDOW,     /* SlidingWindowSpec */
     MOON_SPEC_MLA,                /* MLAAttentionSpec, derived from full attention */
     MOON_SPEC_SLIDING_WINDOW_MLA, /* SlidingWindowMLASpec, derived from sliding window */
-    MOON_SPEC_MAMBA,              /* MambaSpec, cache mode "align" */
-    MOON_SPEC_UNIFORM,            /* UniformTypeKVCacheSpecs: several full attention and MLA layer specs in one group */
+    MOON_SPEC_MAMBA,              /* MambaSpec */
+    MOON_SPEC_UNIFORM,            /* UniformTypeKVCacheSpecs: several layer specs of one type in one group */
+    MOON_SPEC_CHUNKED_LOCAL,      /* ChunkedLocalAttentionSpec */
 };
 
-/* One layer spec; equal members mean equal specs. */
+/* Which states of a Mamba layer are kept: mamba_cache_mode. */
+enum moon_mamba_mode {
+    MOON_MAMBA_ALIGN, /* "align": at block boundaries; the only one that a store takes */
+    MOON_MAMBA_ALL,   /* "all" */
+    MOON_MAMBA_NONE,  /* "none" */
+};
+const char *moon_mamba_mode_name(enum moon_mamba_mode mode);
+
+/* One layer spec; equal members mean equal specs. Members that a kind does not have are 0.
+ *   window_tokens         sliding windows: 1 or more
+ *   extra_retained_tokens sliding windows: kept behind the window (0.28 on)
+ *   local_tokens          chunked local: length of the chunks that attend to themselves only, 1 or more */
 struct moon_layer_spec {
     enum moon_spec_kind kind;
     int64_t num_kv_heads, head_size;
-    int64_t window_tokens; /* sliding windows: 1 or more */
+    int64_t window_tokens, extra_retained_tokens, local_tokens;
+    enum moon_mamba_mode mamba_mode;
 };
 
 /* One KV cache group. Borrows `inner`.
  *   block_tokens  block size already multiplied by the context parallel sizes that the release counts
  *   inner         layer specs of a uniform group, in order
+ *   number        among all groups of the engine, from 0; set by moon_store_groups
  *   is_eagle      the group of the drafter
  *   transferable, prefix_cacheable  false keeps the group out of the store (moon_store_groups) */
 struct moon_layout_group {
@@ -38,6 +52,7 @@ struct moon_layout_group {
     const struct moon_layer_spec *inner;
     size_t inner_count;
     int64_t block_tokens;
+    size_t number;
     bool is_eagle;
     bool transferable, prefix_cacheable;
 };
@@ -85,15 +100,24 @@ struct moon_layout_model {
     struct moon_setting store_tp_size, enable_store_tp_lcm, prefill_tp_sizes, enable_cross_layers_blocks;
 };
 
-/* Copies to out[] (room for `count`) those of an engine's groups that the release stores, in order (KEY-004). Returns
- * how many. */
+/* Copies to out[] (room for `count`) those of an engine's groups that the release stores, in order (KEY-004), from 0.33
+ * on with windows as wide as a hit restores (HIT-024). Returns how many. */
 size_t moon_store_groups(const struct moon_profile *profile, const struct moon_layout_group groups[], size_t count,
                          struct moon_layout_group out[]);
-/* True if two groups have equal specs, and so are one in hit search. */
+/* What stands for the group: of a uniform group the spec of its first layer. */
+const struct moon_layer_spec *moon_layout_group_spec(const struct moon_layout_group *group);
+bool moon_spec_is_full(const struct moon_layer_spec *spec);   /* full attention or MLA */
+bool moon_spec_is_window(const struct moon_layer_spec *spec); /* sliding window, MLA or not */
+/* True if two groups have equal specs, and so are one in hit search (HIT-001). */
 bool moon_layout_groups_equal(const struct moon_layout_group *a, const struct moon_layout_group *b);
-/* True if the drafter's last block is dropped in this group: EAGLE is on, and the group or one with equal specs is the
- * drafter's, or no group is. */
+/* True if EAGLE's block drop is at work: it is on, or a group is the drafter's. */
+bool moon_layout_eagle(const struct moon_layout_model *model);
+/* True if the drafter's last block is dropped in this group: the group or one with equal specs is the drafter's, or no
+ * group is and EAGLE's block drop is on (HIT-002). */
 bool moon_layout_group_eagle(const struct moon_layout_model *model, size_t group);
+/* The same for the masks of stored and asked chunks: up to 0.26 the flag of the group itself counts, not that of groups
+ * with equal specs (HIT-003). */
+bool moon_layout_group_drafts(const struct moon_profile *profile, const struct moon_layout_model *model, size_t group);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,7 @@ struct moon_pool_key moon_rank_key(const struct moon_profile *profile, const str
         .tp_rank = tp,
         .pcp_rank = rank->pcp,
         .dcp_rank = rank->dcp,
-        .pp_rank = rank->key_pp,
+        .pp_rank = profile->pp_rank_without_pcp ? rank->key_pp : rank->pp,
         .group_id = (int64_t)group,
     };
 }

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* One worker. `rank` = (pp * PCP + pcp) * TP + tp; key_pp is what the release writes into keys (LAYOUT-016,
- * LAYOUT-017). */
+/* One worker. `rank` = (pp * PCP + pcp) * TP + tp; key_pp is what releases write into keys (LAYOUT-016,
+ * LAYOUT-017): moon_rank_key tells what a profile does. */
 struct moon_rank {
     int64_t rank, tp, pcp, dcp, pp, key_pp;
 };

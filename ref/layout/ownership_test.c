@@ -11,8 +11,10 @@ static const struct moon_profile *release(const char *name) {
 }
 
 static struct moon_layout_group group_of(enum moon_spec_kind kind) {
-    return (struct moon_layout_group){
-        .spec = {kind, 1, 8, 64}, .block_tokens = 16, .transferable = true, .prefix_cacheable = true};
+    return (struct moon_layout_group){.spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = 64},
+                                      .block_tokens = 16,
+                                      .transferable = true,
+                                      .prefix_cacheable = true};
 }
 
 static struct moon_layout_model engine(const struct moon_layout_group *group, int64_t tp, int64_t heads) {
@@ -77,8 +79,9 @@ static void replication_follows_spec_and_release(void) {
 }
 
 static void a_uniform_group_is_mla_if_all_its_layers_are(void) {
-    const struct moon_layer_spec inner[] = {
-        {MOON_SPEC_MLA, 1, 8, 0}, {MOON_SPEC_MLA, 1, 16, 0}, {MOON_SPEC_FULL, 1, 8, 0}};
+    const struct moon_layer_spec inner[] = {{.kind = MOON_SPEC_MLA, .num_kv_heads = 1, .head_size = 8},
+                                            {.kind = MOON_SPEC_MLA, .num_kv_heads = 1, .head_size = 16},
+                                            {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8}};
     struct moon_layout_group group = group_of(MOON_SPEC_UNIFORM);
     struct moon_layout_model model = engine(&group, 4, 2);
     group.inner = inner;

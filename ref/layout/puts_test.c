@@ -24,8 +24,11 @@ struct scene {
 static void set_scene(struct scene *scene, int64_t tp, int64_t heads, size_t count, int64_t chunks) {
     *scene = (struct scene){.save = {chunks * 16, chunks, chunks * 16, scene->tables}};
     for (size_t g = 0; g < count; g++) {
-        scene->groups[g] = (struct moon_layout_group){
-            .spec = {MOON_SPEC_FULL, 1, 8, 0}, .block_tokens = 16, .transferable = true, .prefix_cacheable = true};
+        scene->groups[g] =
+            (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
+                                       .block_tokens = 16,
+                                       .transferable = true,
+                                       .prefix_cacheable = true};
         for (int64_t k = 0; k < chunks; k++)
             scene->blocks[g][k] = (int64_t)(100 * g) + k + 1;
         scene->tables[g] = (struct moon_block_table){scene->blocks[g], (size_t)chunks};
@@ -96,7 +99,8 @@ static void masked_chunks_do_not_count_as_places(void) {
     char out[512];
     struct scene scene;
     set_scene(&scene, 2, 1, 1, 8);
-    scene.groups[0].spec = (struct moon_layer_spec){MOON_SPEC_SLIDING_WINDOW, 1, 8, 17};
+    scene.groups[0].spec = (struct moon_layer_spec){
+        .kind = MOON_SPEC_SLIDING_WINDOW, .num_kv_heads = 1, .head_size = 8, .window_tokens = 17};
     scene.model.scheduler_block_tokens = 32;
     MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 0), "0.1.0=2 0.5.0=6");
     MOON_CHECK_TEXT(puts_of(out, "0.24", &scene, 1), "0.3.0=4 0.7.0=8");

@@ -3,19 +3,29 @@
 #include "ref/layout/reach.h"
 
 static bool is_sliding(const struct moon_layout_group *group) {
-    return group->spec.kind == MOON_SPEC_SLIDING_WINDOW || group->spec.kind == MOON_SPEC_SLIDING_WINDOW_MLA;
+    return moon_spec_is_window(moon_layout_group_spec(group));
+}
+
+/* Chunks that a hit needs of a sliding window before its end. */
+static int64_t window_chunks(const struct moon_layout_group *group) {
+    return moon_ceil_divide(moon_layout_group_spec(group)->window_tokens - 1, group->block_tokens);
+}
+
+static bool is_mamba(const struct moon_layout_group *group) {
+    return group->spec.kind == MOON_SPEC_MAMBA;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Replay boundaries of a prefill: where a request with the same prompt would resume. Returns 1 or 2. */
-static int boundaries(const struct moon_profile *profile, const struct moon_layout_model *model, size_t group,
-                      int64_t prefill_end, int64_t out[2]) {
+/* Replay boundaries of a prefill: where a request with the same prompt would resume. A hit is one for all groups, so
+ * each keeps what it needs there, whether or not it is the drafter's. Returns 1 or 2. */
+static int boundaries(const struct moon_profile *profile, const struct moon_layout_model *model, int64_t prefill_end,
+                      int64_t out[2]) {
     int64_t align = model->scheduler_block_tokens;
     out[0] = out[1] = prefill_end - 1;
-    if (!profile->eagle_boundaries || !moon_layout_group_eagle(model, group))
+    if (!profile->eagle_boundaries || !moon_layout_eagle(model))
         return 1;
     out[0] = larger((prefill_end - 1) / align * align - align, 0);
     out[1] = larger(prefill_end / align * align - align, 0);
@@ -37,14 +47,13 @@ static bool sliding_reached(const struct moon_profile *profile, const struct moo
     const struct moon_layout_group *its = &model->groups[group];
     int64_t align = model->scheduler_block_tokens, block = its->block_tokens;
     bool retained = model->has_retention && !dense;
-    int64_t shift = moon_layout_group_eagle(model, group) ? 1 : 0;
-    int64_t need = moon_ceil_divide(its->spec.window_tokens - 1, block) + shift;
+    int64_t shift = moon_layout_group_drafts(profile, model, group) ? 1 : 0, need = window_chunks(its) + shift;
     if (in_segments(retained ? model->retention_tokens : align, block, need, shift, chunk))
         return true;
     if (!retained)
         return false;
     int64_t points[2];
-    int count = boundaries(profile, model, group, prefill_end, points);
+    int count = boundaries(profile, model, prefill_end, points);
     for (int i = 0; i < count; i++) {
         int64_t end = points[i] / align * align / block + shift;
         if (chunk >= end - need && chunk < end)
@@ -62,33 +71,50 @@ static bool mamba_reached(const struct moon_profile *profile, const struct moon_
     if ((chunk + 1) % (model->retention_tokens / block) == 0)
         return true;
     int64_t points[2];
-    int count = boundaries(profile, model, group, prefill_end, points);
+    int count = boundaries(profile, model, prefill_end, points);
     for (int i = 0; i < count; i++)
         if ((chunk + 1) * block == points[i] / align * align)
             return true;
     return false;
 }
 
+int64_t moon_local_start(const struct moon_layout_group *group, int64_t tokens) {
+    return tokens / group->spec.local_tokens * group->spec.local_tokens / group->block_tokens;
+}
+
+/* True if EAGLE drops a chunk of some group. */
+static bool drops(const struct moon_layout_model *model) {
+    for (size_t i = 0; i < model->group_count; i++)
+        if (!is_mamba(&model->groups[i]) && moon_layout_group_eagle(model, i))
+            return true;
+    return false;
+}
+
 /* 0.22 and 0.23: in each scheduler block what a hit at its end loads; needs no template if every group is stored whole.
  */
-static bool in_template(const struct moon_layout_model *model, size_t group, int64_t chunk) {
+static bool in_template(const struct moon_profile *profile, const struct moon_layout_model *model, size_t group,
+                        int64_t chunk) {
     bool templated = false;
     for (size_t i = 0; i < model->group_count; i++) {
         const struct moon_layout_group *each = &model->groups[i];
-        bool full = !is_sliding(each) && each->spec.kind != MOON_SPEC_MAMBA;
-        templated |= !full && each->block_tokens != model->scheduler_block_tokens;
+        templated |=
+            !moon_spec_is_full(moon_layout_group_spec(each)) && each->block_tokens != model->scheduler_block_tokens;
     }
     if (!templated)
         return true;
-    if (model->speculative)
+    if (profile->template_drops_eagle && drops(model))
         return false;
     const struct moon_layout_group *its = &model->groups[group];
-    int64_t per = model->scheduler_block_tokens / its->block_tokens, need = per;
-    if (is_sliding(its))
-        need = moon_ceil_divide(its->spec.window_tokens - 1, its->block_tokens);
-    else if (its->spec.kind == MOON_SPEC_MAMBA)
+    int64_t per = model->scheduler_block_tokens / its->block_tokens, need = per, shift = 0;
+    if (is_sliding(its)) {
+        shift = moon_layout_group_eagle(model, group) ? 1 : 0;
+        need = window_chunks(its) + shift;
+    } else if (is_mamba(its)) {
         need = 1;
-    return chunk % per >= per - need;
+    } else if (its->spec.kind == MOON_SPEC_CHUNKED_LOCAL) {
+        need = per - moon_local_start(its, model->scheduler_block_tokens);
+    }
+    return in_segments(model->scheduler_block_tokens, its->block_tokens, need, shift, chunk);
 }
 
 bool moon_reach_stored(const struct moon_profile *profile, const struct moon_layout_model *model, size_t group,
@@ -97,10 +123,10 @@ bool moon_reach_stored(const struct moon_profile *profile, const struct moon_lay
     if (profile->store_mask == MOON_STORE_MASK_NONE)
         return true;
     if (profile->store_mask == MOON_STORE_MASK_TEMPLATE)
-        return in_template(model, group, chunk);
+        return in_template(profile, model, group, chunk);
     if (is_sliding(its))
         return sliding_reached(profile, model, group, chunk, prefill_end_tokens, false);
-    if (its->spec.kind == MOON_SPEC_MAMBA)
+    if (is_mamba(its))
         return profile->mamba_by_position && mamba_reached(profile, model, group, chunk, prefill_end_tokens);
     return true;
 }
@@ -111,25 +137,39 @@ bool moon_reach_asked(const struct moon_profile *profile, const struct moon_layo
            sliding_reached(profile, model, group, chunk, 1, true);
 }
 
-/* 0.32 on: one Mamba group wider than the hash block, and no group that cannot be searched below its block. */
-static bool core_fine_grained(const struct moon_layout_model *model) {
-    bool wide_mamba = false;
-    for (size_t i = 0; i < model->group_count; i++) {
-        const struct moon_layout_group *each = &model->groups[i];
-        bool wide = each->block_tokens > model->hash_block_tokens;
-        if (wide && is_sliding(each))
-            return false;
-        wide_mamba |= wide && each->spec.kind == MOON_SPEC_MAMBA;
-    }
-    return wide_mamba && model->group_count > 1;
+/* A Mamba group of which a state inside a block can be found: its blocks are wider than the hash block, or as wide
+ * where that counts. */
+static bool is_fine_mamba(const struct moon_layout_model *model, size_t group, bool equal_counts) {
+    int64_t block = model->groups[group].block_tokens, unit = model->hash_block_tokens;
+    return is_mamba(&model->groups[group]) && (block > unit || (equal_counts && block == unit));
 }
 
-bool moon_fine_refused(const struct moon_profile *profile, const struct moon_layout_model *model) {
+/* True if hits of the group end at blocks only, and these are wider than the hash block. */
+static bool is_coarse(const struct moon_layout_model *model, size_t group) {
+    const struct moon_layout_group *its = &model->groups[group];
+    return its->block_tokens != model->hash_block_tokens &&
+           (is_sliding(its) || its->spec.kind == MOON_SPEC_CHUNKED_LOCAL);
+}
+
+/* 0.32 on: of several groups one is Mamba, and none ends at wider blocks only. */
+static bool core_fine_grained(const struct moon_layout_model *model) {
+    bool fine = false, coarse = false;
+    for (size_t i = 0; i < model->group_count; i++) {
+        fine |= is_fine_mamba(model, i, model->dcp > 1);
+        coarse |= is_coarse(model, i);
+    }
+    return fine && !coarse && model->group_count > 1 && model->hash_block_tokens < model->scheduler_block_tokens;
+}
+
+int moon_fine_check(const struct moon_profile *profile, const struct moon_layout_model *model,
+                    struct moon_error *error) {
+    if (!profile->fine_windows_refused || !moon_fine_grained(profile, model))
+        return 0;
     for (size_t i = 0; i < model->group_count; i++)
-        if (profile->fine_windows_refused && is_sliding(&model->groups[i]) &&
-            model->groups[i].block_tokens != model->hash_block_tokens)
-            return true;
-    return false;
+        if (is_sliding(&model->groups[i]) && is_coarse(model, i))
+            return moon_refuse(error, "AssertionError",
+                               "SlidingWindowManager does not support fine-grained (partial) cache hits");
+    return 0;
 }
 
 bool moon_fine_grained(const struct moon_profile *profile, const struct moon_layout_model *model) {
@@ -137,14 +177,8 @@ bool moon_fine_grained(const struct moon_profile *profile, const struct moon_lay
         return false;
     if (profile->fine_grained == MOON_FINE_CORE)
         return core_fine_grained(model);
-    bool equal_counts = profile->fine_grained == MOON_FINE_MAMBA_DCP && model->dcp > 1;
-    for (size_t i = 0; i < model->group_count; i++) {
-        const struct moon_layout_group *each = &model->groups[i];
-        if (each->spec.kind != MOON_SPEC_MAMBA)
-            continue;
-        if (each->block_tokens > model->hash_block_tokens ||
-            (equal_counts && each->block_tokens == model->hash_block_tokens))
+    for (size_t i = 0; i < model->group_count; i++)
+        if (is_fine_mamba(model, i, profile->fine_grained == MOON_FINE_MAMBA_DCP && model->dcp > 1))
             return true;
-    }
     return false;
 }

@@ -19,9 +19,12 @@ bool moon_reach_asked(const struct moon_profile *profile, const struct moon_layo
                       int64_t chunk);
 /* True if hits end at hash blocks instead of scheduler blocks (LAYOUT-024). */
 bool moon_fine_grained(const struct moon_profile *profile, const struct moon_layout_model *model);
-/* True if a fine-grained lookup raises AssertionError, because a sliding window has blocks wider than the hash block
- * (LAYOUT-031). */
-bool moon_fine_refused(const struct moon_profile *profile, const struct moon_layout_model *model);
+/* Returns 0, or MOON_ERR_REFUSED (AssertionError) if a fine-grained lookup raises, because a sliding window has blocks
+ * wider than the hash block (LAYOUT-031). */
+int moon_fine_check(const struct moon_profile *profile, const struct moon_layout_model *model,
+                    struct moon_error *error);
+/* Chunk of a chunked local group in which the chunk of attention begins that holds token `tokens`, 0 or more. */
+int64_t moon_local_start(const struct moon_layout_group *group, int64_t tokens);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,23 @@ static const struct moon_profile *release(const char *name) {
 
 static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block, int64_t window) {
     return (struct moon_layout_group){
-        .spec = {kind, 1, 8, window}, .block_tokens = block, .transferable = true, .prefix_cacheable = true};
+        .spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = window},
+        .block_tokens = block,
+        .transferable = true,
+        .prefix_cacheable = true};
+}
+
+static struct moon_layout_group local_group(int64_t block, int64_t local) {
+    struct moon_layout_group group = group_of(MOON_SPEC_CHUNKED_LOCAL, block, 0);
+    group.spec.local_tokens = local;
+    return group;
+}
+
+static struct moon_layout_group uniform_group(const struct moon_layer_spec *inner, int64_t block) {
+    struct moon_layout_group group = group_of(MOON_SPEC_UNIFORM, block, 0);
+    group.inner = inner;
+    group.inner_count = 2;
+    return group;
 }
 
 static struct moon_layout_model engine(const struct moon_layout_group *groups, size_t count, int64_t align) {
@@ -77,11 +93,12 @@ static void eagle_has_two_boundaries_from_032_on(void) {
 }
 
 static void full_attention_is_stored_whole(void) {
-    static const enum moon_spec_kind kinds[] = {MOON_SPEC_FULL, MOON_SPEC_MLA, MOON_SPEC_UNIFORM};
-    for (size_t i = 0; i < 3; i++) {
+    const struct moon_layer_spec inner[] = {{.kind = MOON_SPEC_MLA}, {.kind = MOON_SPEC_FULL}};
+    const struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MLA, 16, 0),
+                                               uniform_group(inner, 16), local_group(16, 32)};
+    for (size_t i = 0; i < 4; i++) {
         char out[64];
-        const struct moon_layout_group group = group_of(kinds[i], 16, 0);
-        struct moon_layout_model model = engine(&group, 1, 64);
+        struct moon_layout_model model = engine(&groups[i], 1, 64);
         model.has_retention = true;
         MOON_CHECK_TEXT(stored(out, "0.33", &model, 8, 128), "11111111");
         MOON_CHECK_TEXT(stored(out, "0.21", &model, 8, 128), "11111111");
@@ -121,6 +138,41 @@ static void old_templates_keep_what_a_hit_loads(void) {
     MOON_CHECK_TEXT(stored(out, "0.22", &model, 8, 128), "11111111");
 }
 
+/* Of groups with blocks of their own: only what lies in the attention chunk at the end; and a drafter that is Mamba
+ * drops nothing. */
+static void old_templates_know_local_chunks_and_a_mamba_drafter(void) {
+    char out[64];
+    struct moon_layout_group groups[] = {local_group(64, 48), group_of(MOON_SPEC_MAMBA, 16, 0)};
+    struct moon_layout_model model = engine(groups, 2, 64);
+    MOON_CHECK_TEXT(stored(out, "0.22", &model, 3, 192), "111"); /* begins inside the block */
+    groups[0].spec.local_tokens = 32;                            /* begins behind it */
+    MOON_CHECK_TEXT(stored(out, "0.22", &model, 3, 192), "000");
+    groups[0].spec.local_tokens = 100;
+    groups[1].is_eagle = true;
+    CU_ASSERT_TRUE(moon_reach_stored(release("0.22"), &model, 1, 3, 192));
+    CU_ASSERT_FALSE(moon_reach_stored(release("0.22"), &model, 1, 2, 192));
+    groups[0].is_eagle = true;
+    CU_ASSERT_FALSE(moon_reach_stored(release("0.22"), &model, 1, 3, 192));
+    MOON_CHECK_INT(moon_local_start(&groups[0], 399), 4);
+    MOON_CHECK_INT(moon_local_start(&groups[0], 99), 0);
+}
+
+/* A group with the drafter's spec but not its flag. */
+static void masks_take_the_groups_own_flag_up_to_026(void) {
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_SLIDING_WINDOW, 16, 17),
+                                         group_of(MOON_SPEC_SLIDING_WINDOW, 16, 17), group_of(MOON_SPEC_FULL, 64, 0)};
+    struct moon_layout_model model = engine(groups, 3, 64);
+    model.speculative = true;
+    CU_ASSERT_TRUE(moon_layout_group_drafts(release("0.26"), &model, 0)); /* no flag: all */
+    groups[1].is_eagle = true;
+    for (size_t i = 0; i < 3; i++) {
+        MOON_CHECK_INT(moon_layout_group_drafts(release("0.26"), &model, i), i == 1);
+        MOON_CHECK_INT(moon_layout_group_drafts(release("0.27"), &model, i), i < 2);
+    }
+    CU_ASSERT_FALSE(moon_reach_asked(release("0.26"), &model, 0, 4));
+    CU_ASSERT_TRUE(moon_reach_asked(release("0.27"), &model, 0, 4));
+}
+
 static void lookups_ask_for_the_dense_mask(void) {
     char out[64];
     const struct moon_layout_group groups[] = {group_of(MOON_SPEC_SLIDING_WINDOW, 16, 17),
@@ -139,7 +191,8 @@ static void lookups_ask_for_the_dense_mask(void) {
 static void fine_grained_mode_follows_the_release(void) {
     const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 0), mamba = group_of(MOON_SPEC_MAMBA, 64, 0),
                                    narrow = group_of(MOON_SPEC_MAMBA, 16, 0),
-                                   window = group_of(MOON_SPEC_SLIDING_WINDOW, 32, 33);
+                                   window = group_of(MOON_SPEC_SLIDING_WINDOW, 32, 33), local = local_group(32, 64),
+                                   narrow_local = local_group(16, 64);
     const struct {
         struct moon_layout_group groups[3];
         size_t count;
@@ -147,9 +200,10 @@ static void fine_grained_mode_follows_the_release(void) {
         bool in_26, in_27, in_29, in_32;
     } rows[] = {
         {{full, mamba}, 2, 1, false, true, true, true},          {{full, narrow}, 2, 1, false, false, false, false},
-        {{full, narrow}, 2, 2, false, false, true, false},       {{mamba}, 1, 1, false, true, true, false},
+        {{full, narrow}, 2, 2, false, false, true, true},        {{mamba}, 1, 1, false, true, true, false},
         {{full, mamba, window}, 3, 1, false, true, true, false}, {{full, window}, 2, 1, false, false, false, false},
-        {{full, full}, 2, 1, false, false, false, false},
+        {{full, full}, 2, 1, false, false, false, false},        {{mamba, local}, 2, 1, false, true, true, false},
+        {{mamba, narrow_local}, 2, 1, false, true, true, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct moon_layout_model model = engine(rows[i].groups, rows[i].count, 64);
@@ -166,25 +220,33 @@ static void the_drafters_flag_reaches_equal_groups(void) {
                                          group_of(MOON_SPEC_SLIDING_WINDOW, 16, 33)};
     struct moon_layout_model model = engine(groups, 3, 16);
     CU_ASSERT_FALSE(moon_layout_group_eagle(&model, 0));
+    CU_ASSERT_FALSE(moon_layout_eagle(&model));
     model.speculative = true; /* no group flagged: all */
+    CU_ASSERT_TRUE(moon_layout_eagle(&model));
     for (size_t i = 0; i < 3; i++)
         CU_ASSERT_TRUE(moon_layout_group_eagle(&model, i));
     groups[2].is_eagle = true;
     CU_ASSERT_FALSE(moon_layout_group_eagle(&model, 0));
     CU_ASSERT_TRUE(moon_layout_group_eagle(&model, 1));
     CU_ASSERT_TRUE(moon_layout_group_eagle(&model, 2));
+    model.speculative = false; /* the flag alone is enough */
+    CU_ASSERT_TRUE(moon_layout_group_eagle(&model, 1));
+    CU_ASSERT_FALSE(moon_layout_group_eagle(&model, 0));
+    CU_ASSERT_TRUE(moon_layout_eagle(&model));
 }
 
 static void groups_are_equal_by_spec(void) {
-    const struct moon_layer_spec inner[] = {
-        {MOON_SPEC_MLA, 1, 8, 0}, {MOON_SPEC_FULL, 1, 8, 0}, {MOON_SPEC_FULL, 1, 16, 0}};
-    struct moon_layout_group a = group_of(MOON_SPEC_UNIFORM, 16, 0), b = a;
-    a.inner = b.inner = inner;
-    a.inner_count = b.inner_count = 2;
+    const struct moon_layer_spec inner[] = {{.kind = MOON_SPEC_MLA, .num_kv_heads = 1, .head_size = 8},
+                                            {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
+                                            {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 16}};
+    struct moon_layout_group a = uniform_group(inner, 16), b = a;
     CU_ASSERT_TRUE(moon_layout_groups_equal(&a, &b));
+    b.inner_count = 1; /* only the first layer counts */
+    CU_ASSERT_TRUE(moon_layout_groups_equal(&a, &b));
+    b = group_of(MOON_SPEC_MLA, 16, 0);
+    CU_ASSERT_TRUE(moon_layout_groups_equal(&a, &b));
+    b = a;
     b.inner = inner + 1;
-    CU_ASSERT_FALSE(moon_layout_groups_equal(&a, &b));
-    b.inner_count = 1;
     CU_ASSERT_FALSE(moon_layout_groups_equal(&a, &b));
     b = a;
     b.block_tokens = 32;
@@ -195,9 +257,15 @@ static void groups_are_equal_by_spec(void) {
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 4; k++)
             MOON_CHECK_INT(moon_layout_groups_equal(&variants[i], &variants[k]), i == k);
-    variants[3] = variants[0];
-    variants[3].spec.head_size = 9;
-    CU_ASSERT_FALSE(moon_layout_groups_equal(&variants[0], &variants[3]));
+    for (int member = 0; member < 4; member++) {
+        struct moon_layer_spec *spec = &variants[3].spec;
+        variants[3] = variants[0];
+        if (member == 3)
+            spec->mamba_mode = MOON_MAMBA_ALL;
+        else
+            *(int64_t *const[]){&spec->head_size, &spec->extra_retained_tokens, &spec->local_tokens}[member] = 9;
+        CU_ASSERT_FALSE(moon_layout_groups_equal(&variants[0], &variants[3]));
+    }
 }
 
 static void store_groups_leave_out_what_the_release_leaves_out(void) {
@@ -211,6 +279,24 @@ static void store_groups_leave_out_what_the_release_leaves_out(void) {
     MOON_CHECK_INT(kept[0].block_tokens, 2);
     MOON_CHECK_INT(moon_store_groups(release("0.30"), groups, 3, kept), 1);
     MOON_CHECK_INT(kept[0].block_tokens, 3);
+    MOON_CHECK_INT(kept[0].number, 2);
+}
+
+static void windows_cover_the_retained_tokens_from_033_on(void) {
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_SLIDING_WINDOW, 16, 33),
+                                         group_of(MOON_SPEC_SLIDING_WINDOW_MLA, 16, 33),
+                                         group_of(MOON_SPEC_FULL, 16, 33)},
+                             kept[3];
+    for (size_t i = 0; i < 3; i++)
+        groups[i].spec.extra_retained_tokens = 5;
+    moon_store_groups(release("0.32"), groups, 3, kept);
+    MOON_CHECK_INT(kept[0].spec.window_tokens, 33);
+    MOON_CHECK_INT(kept[0].spec.extra_retained_tokens, 5);
+    moon_store_groups(release("0.33"), groups, 3, kept);
+    MOON_CHECK_INT(kept[0].spec.window_tokens, 38);
+    MOON_CHECK_INT(kept[1].spec.window_tokens, 38);
+    MOON_CHECK_INT(kept[2].spec.window_tokens, 33);
+    MOON_CHECK_INT(kept[0].spec.extra_retained_tokens, 0);
 }
 
 int main(int argc, char *argv[]) {
@@ -221,11 +307,15 @@ int main(int argc, char *argv[]) {
         {"full attention is stored whole", full_attention_is_stored_whole},
         {"Mamba is stored by position up to 0.28 only", mamba_is_stored_by_position_up_to_028},
         {"0.22 and 0.23 keep what a hit at the end of a scheduler block loads", old_templates_keep_what_a_hit_loads},
+        {"0.22 and 0.23 keep the local chunk at the end, and all of a Mamba drafter",
+         old_templates_know_local_chunks_and_a_mamba_drafter},
+        {"masks take the group's own flag up to 0.26", masks_take_the_groups_own_flag_up_to_026},
         {"lookups ask for the dense mask and for every Mamba chunk", lookups_ask_for_the_dense_mask},
         {"fine-grained mode follows the release", fine_grained_mode_follows_the_release},
         {"the drafter's flag reaches groups of equal spec", the_drafters_flag_reaches_equal_groups},
         {"groups are equal by their whole spec", groups_are_equal_by_spec},
         {"store groups leave out what the release leaves out", store_groups_leave_out_what_the_release_leaves_out},
+        {"windows cover the retained tokens from 0.33 on", windows_cover_the_retained_tokens_from_033_on},
         {NULL, NULL}};
     return moon_unit_main("reach", cases, argc, argv);
 }

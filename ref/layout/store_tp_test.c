@@ -4,8 +4,10 @@
 
 #include "ref/base/unit.h"
 
-static const struct moon_layout_group full = {
-    .spec = {MOON_SPEC_FULL, 1, 8, 0}, .block_tokens = 16, .transferable = true, .prefix_cacheable = true};
+static const struct moon_layout_group full = {.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
+                                              .block_tokens = 16,
+                                              .transferable = true,
+                                              .prefix_cacheable = true};
 
 /* Local TP 2, 8 heads, LBHNC, one full attention group. */
 static struct moon_layout_model engine(void) {

@@ -13,9 +13,10 @@ import subprocess
 import sys
 
 from release import HERE, profile_of
-from release_process import SUITES
+from release_process import REPLACE, SUITES
 
 PROTOCOL = 1
+LAST_ANSWER = f',"{REPLACE}":true}}\n'.encode()  # end of the line after which a release's process ends itself
 HOMEPAGE = "https://github.com/vllm-project/vllm"
 
 
@@ -37,6 +38,9 @@ class ReleaseProcess:
             answer = process.stdout.readline()
         except BrokenPipeError:
             answer = b""
+        if answer.endswith(LAST_ANSWER):
+            self.reap()
+            answer = answer.removesuffix(LAST_ANSWER) + b"}\n"
         return answer or None
 
     def end_input(self) -> None:

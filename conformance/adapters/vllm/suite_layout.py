@@ -2,6 +2,7 @@
 """Suite layout: which layout a release selects, and the keys that every rank of an instance writes and looks up."""
 from engine import COMMON_MEMBERS, Engine
 from release import NotHere, check_members
+from steps import Rank, Step, scheduler_output
 
 LISTED_RANKS_MAX = 8
 SAMPLE_HASH = b"\xab" * 16
@@ -19,44 +20,42 @@ class LayoutSuite:
             worker = engine.add_worker(rank)
             if getattr(worker, "_capacity_only", False):
                 raise NotHere("given.extra_config: a capacity-only instance selects no layout")
-            engine.register_small_caches(rank)
-        scheduler_block_size, hash_block_size = self._block_sizes(engine)
+            engine.register_caches(rank)
+        scheduler_block_size, hash_block_size = engine.block_sizes()
         answer = {"scheduler_block_size": scheduler_block_size, "hash_block_size": hash_block_size}
         if self._has_layouts(engine.workers[0]):
             answer["selected"] = self._selected(engine.workers[0])
-        answer["ranks"] = self._ranks(engine, ranks, scheduler_block_size, hash_block_size)
+        answer["ranks"] = self._ranks(engine, ranks, scheduler_block_size)
         if self._has_layouts(engine.workers[0]):
             answer.update(self._lookup_prefixes(engine, ranks))
-        answer["lookup_keys_first_block"] = self._looked_up(engine, scheduler_block_size, hash_block_size)
+        answer["lookup_keys_first_block"] = self._looked_up(engine, scheduler_block_size)
         return answer
 
     @staticmethod
     def _has_layouts(worker) -> bool:
         return hasattr(worker, "_select_store_layout")  # 0.30 on
 
-    @staticmethod
-    def _block_sizes(engine: Engine) -> tuple[int, int]:
-        """As the worker resolved them; 0.21 hashes per scheduler block."""
-        worker = engine.workers[0]
-        return worker.block_size, getattr(worker, "hash_block_size", worker.block_size)
-
     def _selected(self, worker) -> dict:
         layout = worker.token_dbs[0].store_layout
         return {"layout": getattr(layout, "store_format", "rank_local"), "store_tp_size": worker.store_tp_size,
                 "store_namespace": worker.token_dbs[0].metadata.store_namespace}
 
-    def _ranks(self, engine: Engine, ranks, scheduler_block_size: int, hash_block_size: int) -> list[dict]:
-        given = engine.given
-        hashes = [bytes.fromhex(block_hash) for block_hash in given["block_hashes"]]
-        engine.add_scheduler()
-        request = engine.request("case", given["num_chunks"] * scheduler_block_size, hashes, hash_block_size)
-        metadata = engine.schedule(request, given["block_ids"])
+    def _ranks(self, engine: Engine, ranks, scheduler_block_size: int) -> list[dict]:
+        """One step computes the whole prompt; every rank saves it into an empty store."""
+        given, scheduler = engine.given, engine.add_scheduler()
+        request = engine.request("case", given["num_chunks"] * scheduler_block_size, given["block_hashes"])
+        scheduler.update_state_after_alloc(request, engine.blocks(given["block_ids"]), 0)
+        step = Step(scheduled={"case": request.num_tokens}, tables={"case": given["block_ids"]},
+                    new=[(request, 0, given["block_ids"], None)])
+        metadata = scheduler.build_connector_meta(scheduler_output(engine, step))
         return [self._rank(engine, rank, metadata) for rank in ranks]
 
     def _rank(self, engine: Engine, rank: int, metadata) -> dict:
         worker = engine.workers[rank]
+        engine.world.keys.clear()
+        Rank(engine, rank).step(metadata)
         answer = {"rank": rank, "tp_rank": worker.tp_rank, "pcp_rank": worker.pcp_rank, "dcp_rank": worker.dcp_rank,
-                  "key_pp_rank": worker.pp_rank, "puts": list(engine.run_step(rank, metadata))}
+                  "key_pp_rank": worker.pp_rank, "puts": worker.store.put_keys()}
         if self._has_layouts(worker):
             answer["groups"] = [self._group(database.store_layout, factor) for database, factor in
                                 zip(worker.token_dbs, worker.group_tp_replication_factors, strict=True)]
@@ -76,13 +75,12 @@ class LayoutSuite:
         return {"lookup_key_prefixes_per_rank": per_rank}
 
     @staticmethod
-    def _looked_up(engine: Engine, scheduler_block_size: int, hash_block_size: int) -> list[str]:
+    def _looked_up(engine: Engine, scheduler_block_size: int) -> list[str]:
         store = engine.workers[0].store
-        before = len(store.asked)
-        hashes = [bytes.fromhex(block_hash) for block_hash in engine.given["block_hashes"]]
-        request = engine.request("lookup", scheduler_block_size + 1, hashes, hash_block_size)
+        before = len(store.asked())
+        request = engine.request("lookup", scheduler_block_size + 1, engine.given["block_hashes"])
         engine.scheduler.get_num_new_matched_tokens(request, 0)
-        return store.asked[before:]
+        return store.asked()[before:]
 
 
 def sampled_ranks(num_ranks: int) -> list[int]:

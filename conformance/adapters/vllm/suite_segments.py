@@ -2,7 +2,7 @@
 """Suite segments: one rank registers its caches, and builds the buffer lists of chunks and of single blocks."""
 from engine import COMMON_MEMBERS, Engine
 from release import BadCase, NotHere, Release, check_members, error_answer
-from torch_standin import DTYPES, STORAGE_SPACING_BYTES, Storage, Tensor
+from torch_standin import DTYPES, Storage, Tensor, place_of
 
 DTYPE_OF_ITEMSIZE = {1: DTYPES["uint8"], 2: DTYPES["float16"], 4: DTYPES["float32"], 8: DTYPES["float64"]}
 
@@ -77,5 +77,6 @@ def caches(layers: list[dict], storages: list[Storage]) -> dict[str, Tensor]:
 
 def buffers(addresses=(), sizes=()) -> list[dict]:
     """Addresses as places in storages."""
-    return [{"tensor": address // STORAGE_SPACING_BYTES - 1, "offset": address % STORAGE_SPACING_BYTES, "size": size}
-            for address, size in zip(addresses, sizes, strict=True)]
+    places = [place_of(address) for address in addresses]
+    return [{"tensor": tensor, "offset": offset, "size": size}
+            for (tensor, offset), size in zip(places, sizes, strict=True)]

@@ -49,6 +49,11 @@ class Storage:
         return self._size_bytes
 
 
+def place_of(address: int) -> tuple[int, int]:
+    """Number of the storage that an address was counted from, and the offset in it."""
+    return address // STORAGE_SPACING_BYTES - 1, address % STORAGE_SPACING_BYTES
+
+
 class _TensorType(type):
     """Methods that modules name while they are imported are placeholders."""
 
