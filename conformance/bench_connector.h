@@ -45,8 +45,9 @@ struct moon_bench_row {
     struct moon_bench_spread time, floor;
 };
 
-/* Measures all subjects as the release does them; each time is that of `runs` runs (1 to MOON_BENCH_RUNS_MAX). Returns
- * 0 or MOON_ERR_MEMORY. Takes the single thread that it is called on for a while. */
+/* Measures all subjects as the release (0.30 or later: one with store shards) does them; each time is that of `runs`
+ * runs (1 to MOON_BENCH_RUNS_MAX). Returns 0 or MOON_ERR_MEMORY. Takes the single thread that it is called on for a
+ * while. */
 int moon_bench_connector(const struct moon_profile *profile, uint32_t runs, struct moon_memory *memory,
                          struct moon_bench_row rows[MOON_BENCH_SUBJECTS], struct moon_error *error);
 

@@ -22,6 +22,7 @@ struct drawing {
     const struct moon_drawn_setting *setting;
     const struct moon_suite *suite;
     struct moon_result *result;
+    const struct moon_judge_deviations *deviations;
     struct moon_error *error;
     const char *kind;
     struct moon_json *file; /* what is kept; NULL until the first difference */
@@ -153,6 +154,22 @@ static const char *tell_reproduce(struct drawing *drawing, const char *id) {
     return told;
 }
 
+/* Names what the release does wrong in the case. */
+static int name_deviations(struct drawing *drawing, const struct moon_question *question,
+                           struct moon_result_case *one) {
+    struct moon_deviation_notes notes;
+    const struct moon_json *right;
+    struct moon_arena arena;
+    moon_arena_open(&arena, moon_memory_heap());
+    int status = moon_deviations_of_case(&arena, question->suite, question->profile, question->given, &notes, &right,
+                                         drawing->error);
+    if (status == 0)
+        status = moon_judge_name_deviations(drawing->deviations, drawing->result->arena, drawing->setting->strict,
+                                            &notes, one, drawing->error);
+    moon_arena_close(&arena);
+    return status;
+}
+
 static int judge_case(struct drawing *drawing, const char *id, const struct moon_question *ours,
                       const struct moon_question *theirs) {
     struct moon_result *result = drawing->result;
@@ -177,6 +194,8 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
     }
     if (status == MOON_ERR_MEMORY || !one->reason)
         return no_memory(drawing->error);
+    if (name_deviations(drawing, ours, one) != 0)
+        return MOON_ERR_MEMORY;
     if (moon_outcome_is_failure(one->outcome)) {
         one->done = tell_given(arena, theirs);
         one->expected = difference.expected;
@@ -270,16 +289,20 @@ int moon_drawn_judge(struct moon_target *target, const struct moon_drawn_setting
                      struct moon_error *error) {
     const struct moon_target_setting plain = {.strict = setting->strict};
     struct moon_target *reference = NULL;
+    struct moon_judge_deviations deviations;
     for (size_t i = 0; i < setting->suite_count; i++)
         if (!moon_suite_find(setting->suites[i]))
             return moon_fail(error, MOON_ERR_SCHEMA, NULL, "there is no suite \"%.40s\"", setting->suites[i]);
-    int status = moon_target_open(&reference, "ref", &plain, error);
+    int status = moon_judge_open_deviations(&deviations, result->arena, error);
+    if (status == 0)
+        status = moon_target_open(&reference, "ref", &plain, error);
     for (size_t i = 0; moon_suites()[i] && status == 0; i++) {
         struct drawing drawing = {.reference = reference,
                                   .target = target,
                                   .setting = setting,
                                   .suite = moon_suites()[i],
                                   .result = result,
+                                  .deviations = &deviations,
                                   .error = error};
         if (!wanted(setting, drawing.suite))
             continue;

@@ -83,7 +83,10 @@ static void a_suite_that_is_not_offered_is_skipped(void) {
     MOON_CHECK_INT(moon_target_open(&target, script, &plain, &error), 0);
     MOON_CHECK_INT(moon_drawn_judge(target, &setting, &result, &error), 0);
     moon_target_close(target);
-    MOON_CHECK_INT(result.counts[MOON_OUTCOME_SKIP], 5);
+    size_t suites = 0;
+    while (moon_suites()[suites])
+        suites++;
+    MOON_CHECK_INT(result.counts[MOON_OUTCOME_SKIP], suites);
 }
 
 static const struct moon_unit_case cases[] = {

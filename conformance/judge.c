@@ -2,7 +2,6 @@
 /* Judges a target by vectors: which cases are asked, what counts as right, how a failure is told. */
 #include "conformance/judge.h"
 
-#include "conformance/deviations.h"
 #include "conformance/random_case.h"
 #include "conformance/requirements.h"
 
@@ -26,8 +25,7 @@ struct judge {
     const struct moon_judge_setting *setting;
     struct moon_result *result;
     struct batch batch;
-    struct moon_deviation_table table;
-    const char *edges[MOON_DEVIATION_COUNT]; /* "connector.9.19 what the release does" */
+    struct moon_judge_deviations deviations;
     struct moon_error *error;
     size_t done, all;
 };
@@ -52,6 +50,38 @@ struct moon_result_case *moon_judge_add(struct moon_result *result, const char *
                                                     requirement->title)
                                 : "the answer of the release that the case was recorded from";
     return one->required ? one : NULL;
+}
+
+int moon_judge_open_deviations(struct moon_judge_deviations *deviations, struct moon_arena *arena,
+                               struct moon_error *error) {
+    int status = moon_deviations_load(&deviations->table, arena, error);
+    for (int i = 0; i < MOON_DEVIATION_COUNT && status == 0; i++) {
+        enum moon_deviation deviation = (enum moon_deviation)i;
+        deviations->edges[i] =
+            moon_arena_format(arena, "%s %s", moon_deviation_edge(deviation), moon_deviation_text(deviation));
+        status = deviations->edges[i] ? 0 : no_memory(error);
+    }
+    return status;
+}
+
+int moon_judge_name_deviations(const struct moon_judge_deviations *deviations, struct moon_arena *arena, bool strict,
+                               const struct moon_deviation_notes *notes, struct moon_result_case *one,
+                               struct moon_error *error) {
+    if (notes->taken == 0)
+        return 0;
+    const char **names = moon_arena_array(arena, MOON_DEVIATION_COUNT, sizeof *names);
+    for (int i = 0; i < MOON_DEVIATION_COUNT && names; i++)
+        if (moon_deviation_noted(notes, (enum moon_deviation)i))
+            names[one->deviation_count++] = deviations->edges[i];
+    one->deviations = names;
+    if (one->outcome == MOON_OUTCOME_PASS)
+        one->level = "ALT";
+    if (one->outcome == MOON_OUTCOME_FAIL && strict) {
+        const struct moon_deviation_row *row =
+            moon_deviations_row(&deviations->table, (enum moon_deviation)__builtin_ctzll(notes->taken));
+        one->required = moon_arena_format(arena, "[%s ALT] %s", row->requirement, row->strict);
+    }
+    return names && one->required ? 0 : no_memory(error);
 }
 
 void moon_judge_quote(struct moon_text *out, const char *word) {
@@ -110,33 +140,6 @@ static const char *tell_reproduce(struct judge *judge, const struct moon_vector 
     return keep(judge->result->arena, &text);
 }
 
-/* Names what the case shows of what releases do wrong. */
-static int name_deviations(struct judge *judge, const struct moon_deviation_notes *notes,
-                           struct moon_result_case *one) {
-    const char **names = moon_arena_array(judge->result->arena, MOON_DEVIATION_COUNT, sizeof *names);
-    for (int i = 0; i < MOON_DEVIATION_COUNT && names; i++)
-        if (moon_deviation_noted(notes, (enum moon_deviation)i))
-            names[one->deviation_count++] = judge->edges[i];
-    one->deviations = names;
-    return names ? 0 : no_memory(judge->error);
-}
-
-/* A case that shows a deviation passes as an alternative, or fails for it. */
-static int apply_deviations(struct judge *judge, const struct moon_deviation_notes *notes,
-                            struct moon_result_case *one) {
-    if (notes->taken == 0)
-        return 0;
-    int status = name_deviations(judge, notes, one);
-    if (one->outcome == MOON_OUTCOME_PASS)
-        one->level = "ALT";
-    if (one->outcome == MOON_OUTCOME_FAIL && judge->setting->strict) {
-        const struct moon_deviation_row *row =
-            moon_deviations_row(&judge->table, (enum moon_deviation)__builtin_ctzll(notes->taken));
-        one->required = moon_arena_format(judge->result->arena, "[%s ALT] %s", row->requirement, row->strict);
-    }
-    return status == 0 && one->required ? 0 : no_memory(judge->error);
-}
-
 /* Compares an answer with what is required: with what was recorded; in mode strict, of another implementation than the
  * reference, with what is right. */
 static int judge_answer(struct judge *judge, const struct moon_vector *vector, const struct moon_question *question,
@@ -168,7 +171,7 @@ static int judge_answer(struct judge *judge, const struct moon_vector *vector, c
         one->expected = difference.expected;
         one->seen = moon_difference_seen(arena, &difference);
     }
-    return apply_deviations(judge, &notes, one);
+    return moon_judge_name_deviations(&judge->deviations, arena, judge->setting->strict, &notes, one, judge->error);
 }
 
 static enum moon_outcome outcome_of(enum moon_reply reply) {
@@ -323,18 +326,6 @@ static int add_known_faults(struct judge *judge) {
     return 0;
 }
 
-static int load_deviations(struct judge *judge) {
-    struct moon_arena *arena = judge->result->arena;
-    int status = moon_deviations_load(&judge->table, arena, judge->error);
-    for (int i = 0; i < MOON_DEVIATION_COUNT && status == 0; i++) {
-        enum moon_deviation deviation = (enum moon_deviation)i;
-        judge->edges[i] =
-            moon_arena_format(arena, "%s %s", moon_deviation_edge(deviation), moon_deviation_text(deviation));
-        status = judge->edges[i] ? 0 : no_memory(judge->error);
-    }
-    return status;
-}
-
 int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *vectors,
                        const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error) {
     struct judge *judge = moon_arena_alloc(result->arena, sizeof *judge);
@@ -342,7 +333,7 @@ int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *ve
         return no_memory(error);
     *judge = (struct judge){.target = target, .setting = setting, .result = result, .error = error};
     size_t taken = 0;
-    int status = load_deviations(judge);
+    int status = moon_judge_open_deviations(&judge->deviations, result->arena, error);
     for (const struct moon_vector *one = vectors->first; one; one = one->next)
         judge->all += selected(setting, one);
     if (setting->limit > 0 && judge->all > setting->limit)

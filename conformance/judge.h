@@ -3,6 +3,7 @@
 #ifndef MOON_CONFORMANCE_JUDGE_H
 #define MOON_CONFORMANCE_JUDGE_H
 
+#include "conformance/deviations.h"
 #include "conformance/known.h"
 #include "conformance/target.h"
 #include "conformance/vectors.h"
@@ -33,6 +34,20 @@ struct moon_judge_setting {
  * result. */
 int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *vectors,
                        const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error);
+
+/* What a run says of deviations: their rows, and their names as reports show them. Lives in the run's arena. */
+struct moon_judge_deviations {
+    struct moon_deviation_table table;
+    const char *edges[MOON_DEVIATION_COUNT]; /* "connector.9.19 what the release does" */
+};
+/* Returns 0 or MOON_ERR_MEMORY. */
+int moon_judge_open_deviations(struct moon_judge_deviations *deviations, struct moon_arena *arena,
+                               struct moon_error *error);
+/* Names what a judged case shows: it passes as an alternative, and in mode strict fails for it (DEV-002). Returns 0 or
+ * MOON_ERR_MEMORY. */
+int moon_judge_name_deviations(const struct moon_judge_deviations *deviations, struct moon_arena *arena, bool strict,
+                               const struct moon_deviation_notes *notes, struct moon_result_case *one,
+                               struct moon_error *error);
 
 /* Sets the outcome and reason of a case whose question was not answered; the reason is NULL when memory refused. */
 void moon_judge_unanswered(struct moon_result *result, const struct moon_question *question,

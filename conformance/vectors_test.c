@@ -129,13 +129,13 @@ static void other_json_is_refused_by_name_and_skipped_in_a_folder(void) {
     begin();
     MOON_CHECK_INT(moon_io_make_folder(in_folder("other"), &error), 0);
     put("other/x.json", "{\"a\":1}");
-    put("other/y.json", "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"load\",\"source\":[],\"cases\":[]}");
+    put("other/y.json", "{\"schema\":\"mooncheck-vectors/1\",\"suite\":\"store\",\"source\":[],\"cases\":[]}");
     put("other/notes.txt", "not looked at");
     MOON_CHECK_INT(moon_vectors_load(&vectors, in_folder("other/x.json"), &error), MOON_ERR_SCHEMA);
     MOON_CHECK_TEXT(error.message, "is no vector file: member \"schema\" is not \"mooncheck-vectors/1\"");
     MOON_CHECK_INT(moon_vectors_load(&vectors, in_folder("other"), &error), 0);
     MOON_CHECK_TEXT(vectors.first_skip ? vectors.first_skip->reason : "", "is no vector file");
-    MOON_CHECK_TEXT(vectors.last_skip ? vectors.last_skip->reason : "", "suite load is not part of this program");
+    MOON_CHECK_TEXT(vectors.last_skip ? vectors.last_skip->reason : "", "suite store is not part of this program");
     MOON_CHECK_INT(vectors.count, 0);
     end();
 }
@@ -279,6 +279,7 @@ static void the_schema_of_results_is_what_is_written_and_read(void) {
                                         .target_name = "n",
                                         .target_version = "v",
                                         .target_homepage = "h",
+                                        .mode = "strict",
                                         .seed = "1",
                                         .host = "h",
                                         .started = "s",
@@ -289,6 +290,8 @@ static void the_schema_of_results_is_what_is_written_and_read(void) {
     one->id = one->suite = one->profile = one->requirement = one->reason = one->required = one->done = "x";
     one->expected = one->seen = one->reproduce = one->resembles = "x";
     one->level = "MUST";
+    one->deviations = &one->id;
+    one->deviation_count = 1;
     one->outcome = MOON_OUTCOME_FAIL;
     moon_result_count(&result, one);
     moon_text_open(&text, moon_memory_heap());

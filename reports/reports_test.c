@@ -43,6 +43,21 @@ static void begin(void) {
     moon_text_clear(&text);
 }
 
+/* Two cases of one deviation, and one that shows two. */
+static void fill_deviations(void) {
+    static const char *const one[] = {"connector.9.1 does \"it\""}, *const two[] = {"connector.9.1 does \"it\"",
+                                                                                    "connector.9.2 too"};
+    begin();
+    result.mode = "strict";
+    struct moon_result_case *passed = add("hash.a.1", "hash", MOON_OUTCOME_PASS, "");
+    passed->deviations = two;
+    passed->deviation_count = 2;
+    struct moon_result_case *failed = add("hash.a.2", "hash", MOON_OUTCOME_FAIL, "");
+    failed->deviations = one;
+    failed->deviation_count = 1;
+    add("hash.a.3", "hash", MOON_OUTCOME_PASS, "");
+}
+
 /* One case of every outcome. */
 static void fill(void) {
     begin();
@@ -223,6 +238,45 @@ static void the_terminal_shows_failures_in_five_lines(void) {
     check_has("\033[31m1 passed, 5 failed, 3 skipped\033[0m\n");
 }
 
+static void every_form_names_deviations(void) {
+    struct moon_error error = {0};
+    const struct moon_result *runs[] = {&result};
+    fill_deviations();
+    moon_report_terminal(&result, false, &text);
+    check_has("name 2, mode strict\n");
+    check_has("\n  deviates   connector.9.1 does \"it\"\n");
+    check_has("\n1 of the passed cases pass as real releases do wrong (ALT):\n      1 connector.9.1 does \"it\"\n"
+              "      1 failed: connector.9.1 does \"it\"\n      1 connector.9.2 too\n");
+    moon_text_clear(&text);
+    moon_report_tap(&result, &text);
+    check_has("ok 1 - hash.a.1\n  ---\n  outcome: \"pass\"");
+    check_has("\n  deviation: \"connector.9.1 does \\\"it\\\"\"\n  deviation_2: \"connector.9.2 too\"\n  ...\n");
+    moon_text_clear(&text);
+    moon_report_junit(&result, &text);
+    check_has("<property name=\"mode\" value=\"strict\"/>");
+    check_has("<property name=\"deviation\" value=\"connector.9.1 does &quot;it&quot;\"/>");
+    moon_text_clear(&text);
+    moon_report_html(runs, 1, &text);
+    check_has("<p>1 of the passed cases pass as real releases do wrong (ALT).</p>");
+    check_has("<tr><td>connector.9.1 does &quot;it&quot;</td><td class=\"warn\">1</td><td class=\"bad\">1</td></tr>");
+    moon_text_clear(&text);
+    moon_report_json(&result, &text);
+    check_has("\"deviation\": [\"connector.9.1 does \\\"it\\\"\", \"connector.9.2 too\"]");
+    const char *written = moon_arena_copy(&arena, value(), text.length);
+    MOON_CHECK_INT(round_trip(written, &error), 0);
+    MOON_CHECK_TEXT(value(), written);
+}
+
+static void a_deviation_that_is_no_text_is_refused(void) {
+    struct moon_error error = {0};
+    fill_deviations();
+    moon_report_json(&result, &text);
+    char *written = moon_arena_copy(&arena, value(), text.length);
+    memcpy(strstr(written, "\"connector.9.2 too\""), "7                  ", 19);
+    MOON_CHECK_INT(round_trip(written, &error), MOON_ERR_SCHEMA);
+    MOON_CHECK_TEXT(error.message, "is no string");
+}
+
 static void many_failures_are_cut_on_a_terminal_only(void) {
     begin();
     for (int i = 0; i < 40; i++)
@@ -276,6 +330,8 @@ static const struct moon_unit_case cases[] = {
     {"JUnit counts and escapes", junit_counts_and_escapes},
     {"HTML tells totals, failures and requirements", html_tells_totals_failures_and_requirements},
     {"the terminal shows failures in five lines", the_terminal_shows_failures_in_five_lines},
+    {"every form names deviations", every_form_names_deviations},
+    {"a deviation that is no text is refused", a_deviation_that_is_no_text_is_refused},
     {"many failures are cut on a terminal only", many_failures_are_cut_on_a_terminal_only},
     {"no writer hides that memory was refused", no_writer_hides_that_memory_was_refused},
     {NULL, NULL},

@@ -2,6 +2,8 @@
 /* Results as TAP version 14. */
 #include "reports/result.h"
 
+#include <stdio.h>
+
 /* A description or reason: '#' and '\' would start a directive or an escape. */
 static void description(struct moon_text *out, const char *text) {
     for (const char *c = text; *c; c++) {
@@ -53,8 +55,12 @@ static void one_case(struct moon_text *out, size_t number, const struct moon_res
     yaml(out, "got", one->seen);
     yaml(out, "reproduce", one->reproduce);
     yaml(out, "resembles", one->resembles);
-    for (size_t i = 0; i < one->deviation_count; i++)
-        yaml(out, "deviation", one->deviations[i]);
+    for (size_t i = 0; i < one->deviation_count; i++) {
+        char name[32] = "deviation"; /* the keys of a mapping differ */
+        if (i > 0)
+            snprintf(name, sizeof name, "deviation_%zu", i + 1);
+        yaml(out, name, one->deviations[i]);
+    }
     moon_text_string(out, "  ...\n");
 }
 

@@ -8,6 +8,7 @@
 #   catches: REQUIREMENT...            one of them must be cited by a failing case
 #   drawn: SUITE RELEASE COUNT         no recorded case knows; as many drawn ones (seed 1) are asked instead
 #   also: CASE                         a case of `mooncheck run` that must pass too
+#   unit: TEST                         that unit test must fail, instead of the vectors
 set -u
 build=$1
 patches=conformance/mutants
@@ -58,6 +59,19 @@ fault() {
     fi
 }
 
+# The same for the log $2 of a unit test: it must fail, not die. Sets `failing`.
+unit_fault() {
+    failing=$(sed -n 's/^[a-z_]*: [0-9]* passed, \([0-9]*\) failed.*/\1/p' "$2" | tail -1)
+    cited=" $(field "$1" unit)"
+    if [ -z "$(field "$1" catches)" ]; then
+        echo "says nowhere what it breaks: its patch has no line \"catches: REQUIREMENT...\""
+    elif [ "$3" -eq 0 ]; then
+        echo "survived"
+    elif [ "$3" -ne 1 ] || [ "${failing:-0}" -eq 0 ]; then
+        echo "broke instead of answering wrongly: the unit test ended with $3"
+    fi
+}
+
 # Prints one line about the mutant $1; 0 if it was noticed.
 judge() {
     log=$build/mutants/$1/vectors.tap
@@ -65,8 +79,13 @@ judge() {
         echo "FAILED  $1 is not built"
         return 1
     fi
-    ask "$1" >"$log" 2>"$log.err"
-    fault "$1" "$log" $? >"$log.fault"
+    if [ -n "$(field "$1" unit)" ]; then
+        timeout -k 5 60 "$build/mutants/$1/mooncheck-adapter-example" >"$log" 2>"$log.err"
+        unit_fault "$1" "$log" $? >"$log.fault"
+    else
+        ask "$1" >"$log" 2>"$log.err"
+        fault "$1" "$log" $? >"$log.fault"
+    fi
     if [ -s "$log.fault" ]; then
         echo "FAILED  $1 $(cat "$log.fault")"
         return 1
@@ -78,6 +97,7 @@ if [ $# -gt 1 ]; then
     judge "$2"
     status=$?
     [ -n "${MOONCHECK_MUTANTS_ALL:-}" ] || grep -A 8 '^not ok' "$build/mutants/$2/vectors.tap" | head -40
+    [ -n "${MOONCHECK_MUTANTS_ALL:-}" ] || [ -z "$(field "$2" unit)" ] || head -12 "$build/mutants/$2/vectors.tap.err"
     exit "$status"
 fi
 summary=$(for patch in "$patches"/*.patch; do basename "$patch" .patch; done |

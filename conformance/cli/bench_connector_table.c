@@ -113,6 +113,9 @@ int moon_cli_bench_connector(const struct moon_cli_bench *asked) {
     shown.profile = moon_cli_profile(asked->release, &error);
     if (!shown.profile)
         return moon_cli_fail(&error);
+    if (!shown.profile->store_namespace)
+        return moon_cli_complain("bench connector: %s has no store shards; 0.30 and later can be measured",
+                                 shown.profile->name);
     moon_arena_open(&arena, moon_memory_heap());
     moon_cli_open_result(&host, &arena, "ref");
     shown.host = host.host;

@@ -79,7 +79,7 @@ if command -v gzip >/dev/null; then
 fi
 
 # ---- every reader of a file
-for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "vectors --known FILE $folder/good.json" \
+for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "plan --json" "vectors --known FILE $folder/good.json" \
     "compat FILE $folder/side.json" "compat $folder/side.json FILE"; do
     for case in "truncated:json:" "empty:json:" "nonutf8:json:1:" "deep:json:1:" "duplicate:json:1:" "trailing:json:1:" "bom:json:1:" \
         "number:json:1:" "missing:json: cannot open: No such file" "huge:json: holds more than the limit"; do
@@ -129,7 +129,83 @@ judge "a number out of range" "stdin:1:" $?
 printf '{"profile":"vllm-0.99","given":{}}' | timeout 60 "$mooncheck" hash --json - >"$folder/out" 2>"$folder/err"
 judge "an unknown release" "profile" $?
 
+# ---- questions to the connector: each is bad in one way, and the message names the member
+hashes='"block_hashes":["aa","ab","ac"]'
+printf '{"profile":"vllm-0.33","given":{"num_tokens":40,%s,"existing_keys":[]}}' "$hashes" >"$folder/plan.json"
+plan() { # suite, text, given
+    printf '{"suite":"%s","profile":"vllm-0.33","given":%s}' "$1" "$3" >"$folder/question.json"
+    refuses "plan $1 $3" "$2" "$mooncheck" plan --json "$folder/question.json"
+}
+for suite in lookup save load lookup-async save-lcm; do
+    plan $suite '$.given.topology' '{"topology":{"tp":4,"dcp":3}}'
+    plan $suite '$.given.topology.tp' '{"topology":{"tp":0}}'
+    plan $suite '$.given.topology.tp' '{"topology":{"tp":99999999999999999999}}'
+    plan $suite '$.given.topology.tp: must be integer' '{"topology":{"tp":"4"}}'
+    plan $suite '$.given.topology' '{"topology":{"tp":65536,"pp":65536}}'
+    plan $suite 'did you mean "tp"' '{"topology":{"tq":4}}'
+    plan $suite '$.given.total_kv_heads' '{"total_kv_heads":0}'
+    plan $suite '$.given.groups' '{"groups":[]}'
+    plan $suite '$.given.groups[0].kind' '{"groups":[{"kind":"fulll","block_size":16}]}'
+    plan $suite '$.given.groups[0].block_size' '{"groups":[{"kind":"full","block_size":0}]}'
+    plan $suite '$.given.groups[0].block_size' '{"groups":[{"kind":"full","block_size":9007199254740993}]}'
+    plan $suite '$.given.groups[0]' '{"groups":[{"kind":"sliding_window","block_size":16}]}'
+    plan $suite 'the least common multiple' '{"groups":[{"kind":"full","block_size":48},{"kind":"mamba","block_size":1048573},
+        {"kind":"mamba","block_size":1048571},{"kind":"mamba","block_size":1048561}]}'
+    plan $suite '$.given.kv_role' '{"kv_role":"kv_all"}'
+done
+request="\"requests\":{\"r\":{\"prompt_len\":40,$hashes}}"
+step() { echo "{$request,\"steps\":[$1]}"; } # one step
+new() { step "{\"new\":[{\"req\":\"r\",\"num_computed\":0,\"num_scheduled\":40,\"block_ids\":$1}]$2}"; } # table, more members
+plan save '100 scheduled' "$(step '{"new":[{"req":"r","num_computed":0,"num_scheduled":100,"block_ids":[[1]]}]}')"
+plan save 'num_scheduled' "$(step '{"new":[{"req":"r","num_computed":0,"num_scheduled":9223372036854775807,"block_ids":[[1]]}]}')"
+plan save 'num_computed' "$(step '{"new":[{"req":"r","num_computed":-5,"num_scheduled":40,"block_ids":[[1,2,3]]}]}')"
+plan save 'there is no request "q"' "$(step '{"new":[{"req":"q","num_computed":0,"num_scheduled":40,"block_ids":[[1,2,3]]}]}')"
+plan save 'not running' "$(step '{"cached":[{"req":"r","num_computed":0,"num_scheduled":40,"new_block_ids":[[1,2,3]]}]}')"
+plan save 'preempted[0]' "$(step '{"preempted":["q"]}')"
+plan save 'too few' "$(new '[[1]]' '')"
+plan save 'block_ids[0][0]' "$(new '[[-1,2,3]]' '')"
+plan save 'block_ids: 2 lists of blocks for 1 groups' "$(new '[[1,2,3],[4]]' '')"
+plan save 'boundary_offloads.r[0][0]: there is no group 5' "$(new '[[1,2,3]]' ',"boundary_offloads":{"r":[[5,1,16]]}')"
+plan save 'output_tokens.r' "$(new '[[1,2,3]]' ',"output_tokens":{"r":1000000000000}')"
+plan save 'block_hashes: 2 block hashes are needed' '{"requests":{"r":{"prompt_len":40,"block_hashes":["aa"]}},"steps":[]}'
+plan save 'block_hashes[1]' '{"requests":{"r":{"prompt_len":40,"block_hashes":["aa","abcd"]}},"steps":[]}'
+plan save 'prompt_len' '{"requests":{"r":{"prompt_len":4611686018427387904,"block_hashes":[]}}}'
+plan save 'put_results.k: must be integer, is string' '{"put_results":{"k":"x"}}'
+plan save 'existing_keys[0]: must be string' '{"existing_keys":[1]}'
+plan lookup 'block_hashes' '{"num_tokens":40,"block_hashes":["aa"]}'
+plan lookup 'exist_result_override.k: must be integer' "{\"num_tokens\":40,$hashes,\"exist_result_override\":{\"k\":\"yes\"}}"
+plan lookup 'exist_result_override.k: must be integer' "{\"num_tokens\":40,$hashes,\"exist_result_override\":{\"k\":1.5}}"
+plan lookup 'exist_raises: must be boolean' "{\"num_tokens\":40,$hashes,\"exist_raises\":1}"
+plan lookup 'num_tokens' "{\"num_tokens\":9223372036854775807,$hashes}"
+plan lookup 'num_computed_tokens' "{\"num_tokens\":40,\"num_computed_tokens\":41,$hashes}"
+loads="\"num_tokens\":40,$hashes,\"hit_tokens_in_store\":32"
+plan load 'block_ids: group 0 has no block for tokens 16 to 32' "{$loads,\"block_ids\":[[1]]}"
+plan load 'block_ids: 2 block tables for 1 groups' "{$loads,\"block_ids\":[[1,2],[3]]}"
+plan load 'block_ids[0][1]' "{$loads,\"block_ids\":[[1,99999]]}"
+plan load 'get_results.k: must be integer' "{$loads,\"get_results\":{\"k\":\"x\"}}"
+plan load 'get_raises_on_call' "{$loads,\"get_raises_on_call\":-3}"
+plan load 'page_bytes' "{$loads,\"page_bytes\":9007199254740992}"
+plan lookup-async 'prompt.mod' '{"steps":[[{"add":"r","prompt":{"start":0,"step":1,"mod":0,"count":40},"max_tokens":1}]]}'
+plan lookup-async 'prompt.count' '{"steps":[[{"add":"r","prompt":{"start":0,"step":1,"mod":9,"count":4000000000},"max_tokens":1}]]}'
+plan lookup-async 'abort: no request "q"' '{"steps":[[{"abort":"q"}]]}'
+plan save-lcm 'num_steps' '{"prompt":{"start":0,"step":1,"mod":9,"count":40},"max_tokens":4,"num_steps":100000000}'
+plan save-lcm '"prompt" is missing' '{"max_tokens":4}'
+plan daemon 'is none of: lookup, save, load, lookup-async, save-lcm' '{}'
+printf '{"profile":"vllm-0.33","given":{"num_tokens":40,%s}}' "$hashes" >"$folder/question.json"
+refuses "a question that two suites take" "is a question of lookup or load" "$mooncheck" plan --json "$folder/question.json"
+printf '{"profile":"vllm-0.33","given":{"num_tokens":40,"steps":[]}}' >"$folder/question.json"
+refuses "a question that no suite takes" "steps: no suite of the connector" "$mooncheck" plan --json "$folder/question.json"
+
 # ---- usage
+refuses "a plan of nothing" "needs --prompt N" "$mooncheck" plan
+refuses "a plan with two questions" "holds the whole question" "$mooncheck" plan --json "$folder/plan.json" --tp 2
+refuses "a plan with a mode that does not exist" "mode" "$mooncheck" plan --prompt 40 --mode right
+refuses "a plan with an option that is no JSON" "--store-tp-size:1:" "$mooncheck" plan --prompt 40 --store-tp-size four
+refuses "a plan that has more locally than it asks for" "--local must be below" "$mooncheck" plan --prompt 40 --local 40
+refuses "decoding of a lookup" "go with --ask save" "$mooncheck" plan --ask lookup --prompt 40 --decode 3
+refuses "two lists at once" "are two lists" "$mooncheck" list --deviations --by-requirement
+refuses "a measurement that does not exist" "there are: hash, connector" "$mooncheck" bench store
+refuses "a measurement of a release without shards" "no store shards" "$mooncheck" bench connector --release 0.24
 refuses "no command" "needs a command" "$mooncheck"
 refuses "an unknown command" 'did you mean "vectors"?' "$mooncheck" vector
 refuses "an unknown option" 'did you mean' "$mooncheck" vectors --taget ref "$folder/good.json"
@@ -151,7 +227,10 @@ for command in "--help" "--version" "man" "completion" "vectors --help" "list" "
     "vectors $folder/good.json" "vectors --json $folder/good.json" "vectors --format junit $folder/good.json" \
     "vectors --format tap $folder/good.json" "hash --tokens 0..31" "hash --tokens 0..31 --explain" "key --model m --hash ab" \
     "layout --tp 2 --kv-heads 8" "compat $folder/side.json $folder/side.json" "lint $folder/config.json" "lint --explain all" \
-    "hash --help"; do
+    "hash --help" "plan --help" "plan --prompt 40 --decode 3" "plan --prompt 40 --stored 32 --ask load" \
+    "plan --prompt 40 --stored 32 --ask lookup --question" "plan --json $folder/plan.json" \
+    "plan --json $folder/plan.json --explain" "vectors --mode strict $folder/good.json" "list --deviations" \
+    "list --deviations --json"; do
     # shellcheck disable=SC2086
     ok "$command" "$mooncheck" $command
     # shellcheck disable=SC2086

@@ -2,6 +2,7 @@
 /* mooncheck plan: what the connector looks up, puts and reads for a request, in words or as vectors have it. */
 #include "conformance/cli/plan_question.h"
 #include "conformance/cli/run_report.h"
+#include "conformance/deviations.h"
 #include "conformance/schema.h"
 #include "conformance/suite_guess.h"
 #include "conformance/suites/engine.h"
@@ -147,17 +148,36 @@ static int print_question(struct moon_arena *arena, const struct question *quest
     return moon_cli_print_json(root);
 }
 
+static bool strict(void) {
+    return strcmp(mode, "strict") == 0;
+}
+
+/* The words of the suite, and what of it is wrong in the release. */
+static int explain_question(struct moon_arena *arena, const struct question *question,
+                            const struct moon_profile *profile, struct moon_text *out, struct moon_error *error) {
+    struct moon_deviation_notes notes = {0};
+    const struct moon_json *right = NULL;
+    int status = question->suite->explain(moon_suite_world_system(), arena, profile, question->source, question->given,
+                                          out, error);
+    if (status == 0 && !strict())
+        status = moon_deviations_of_case(arena, question->suite, profile, question->given, &notes, &right, error);
+    for (int i = 0; i < MOON_DEVIATION_COUNT && status == 0; i++)
+        if (moon_deviation_noted(&notes, (enum moon_deviation)i))
+            moon_text_format(out, "wrong here: %s %s (--mode strict shows what is right)\n",
+                             moon_deviation_edge((enum moon_deviation)i), moon_deviation_text((enum moon_deviation)i));
+    return status;
+}
+
 static int answer(struct moon_arena *arena, const struct question *question, struct moon_text *out) {
     const struct moon_suite_world *world = moon_suite_world_system();
     struct moon_profile profile = *question->profile;
     struct moon_json *result = NULL;
     struct moon_error error;
-    if (strcmp(mode, "strict") == 0)
+    if (strict())
         moon_profile_strict(question->profile, &profile);
     if (explain || !json)
-        return question->suite->explain(world, arena, &profile, question->source, question->given, out, &error) == 0
-                   ? moon_cli_print(out)
-                   : moon_cli_fail(&error);
+        return explain_question(arena, question, &profile, out, &error) == 0 ? moon_cli_print(out)
+                                                                             : moon_cli_fail(&error);
     if (question->suite->answer(world, arena, &profile, question->source, question->given, &result, &error) != 0)
         return moon_cli_fail(&error);
     return moon_cli_print_json(result);

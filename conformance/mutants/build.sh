@@ -3,7 +3,8 @@
 # Builds one mutant: applies a patch to copies of the files that it names, compiles those, and links them before the rest.
 #
 #   usage: conformance/mutants/build.sh PATCH FOLDER COMPILER [FLAG...] -- OBJECT|ARCHIVE|LIBRARY...
-# Makes FOLDER/mooncheck-adapter-example. Exit 1, with a reason, if the patch does not apply as it stands.
+# Makes FOLDER/mooncheck-adapter-example; of a patch with a line "unit: TEST" that unit test under the same name, instead of the
+# adapter. Exit 1, with a reason, if the patch does not apply as it stands.
 set -eu
 patch=$1
 folder=$2
@@ -31,11 +32,25 @@ done
 patch -s -p1 -N -F1 --no-backup-if-mismatch -r "$folder/rejected" -d "$folder/tree" <"$patch" ||
     fail "no longer applies: make it anew (README.md beside it tells how)"
 objects=""
-for source in $sources; do
-    object=$folder/$(echo "$source" | tr / .).o
-    $compile -c "$folder/tree/$source" -o "$object"
+compile_one() { # file to compile, name of its object
+    object=$folder/$(echo "$2" | tr / .).o
+    $compile -c "$1" -o "$object"
     objects="$objects $object"
+}
+for source in $sources; do
+    compile_one "$folder/tree/$source" "$source"
 done
+unit=$(sed -n '/^--- /q; s/^unit: *//p' "$patch")
+if [ -n "$unit" ]; then
+    for source in "$unit.c" ref/base/unit.c; do
+        compile_one "$source" "$source"
+    done
+    for item in "$@"; do # all but the adapter, which has a main of its own
+        shift
+        case $item in */adapters/example.o) ;; *) set -- "$@" "$item" ;; esac
+    done
+    set -- "$@" -lcunit
+fi
 # shellcheck disable=SC2086
 $compile $objects "$@" -o "$folder/mooncheck-adapter-example"
 rm -rf "$folder/tree" $objects

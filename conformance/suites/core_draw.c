@@ -185,37 +185,55 @@ static void act(struct moon_core *core, struct moon_core_request *request, bool 
 /* ---- states that are handed off ---- */
 
 /* A position at which a group's state may be handed off: a block's end, or the last hash boundary of the prompt; from
- * 0.32 on any other hash boundary, where prompts part. */
+ * 0.32 on any other hash boundary, where prompts part; up to 0.28 the last one alone. 0: there is none yet. */
 static int64_t position(const struct moon_core *core, const struct moon_core_request *request, size_t group) {
     const struct moon_layout_model *model = core->connector->model;
+    enum moon_boundary_rule rule = core->connector->profile->boundary_rule;
     int64_t block = model->groups[group].block_tokens, unit = model->hash_block_tokens;
     int64_t computed = request->computed_tokens, tail = moon_tail_tokens(model, request->prompt_tokens);
-    if (once(core, 2) && tail <= computed)
+    tail = tail <= computed ? tail : 0;
+    if (rule == MOON_BOUNDARY_TAIL || (tail && once(core, 2)))
         return tail;
-    if (once(core, 4) && core->connector->profile->boundary_rule == MOON_BOUNDARY_TAIL_ONCE)
+    if (once(core, 4) && rule == MOON_BOUNDARY_TAIL_ONCE)
         return (int64_t)below(core, computed / unit + 1) * unit;
     return (int64_t)below(core, computed / block + 1) * block;
 }
 
+static bool is_mamba(const struct moon_core *core, size_t group) {
+    return core->connector->model->groups[group].spec.kind == MOON_SPEC_MAMBA;
+}
+
+/* A group whose state is handed off; from 0.29 on seldom one that has none, which the connector must notice. */
+static size_t state_group(const struct moon_core *core) {
+    int64_t count = (int64_t)core->connector->model->group_count;
+    bool any = core->connector->profile->boundary_rule != MOON_BOUNDARY_TAIL && once(core, 10);
+    size_t group = (size_t)below(core, count);
+    for (int64_t i = 0; i < count && !any && !is_mamba(core, group); i++)
+        group = (group + 1) % (size_t)count;
+    return group;
+}
+
 static void hand_off(struct moon_core *core, const struct moon_core_request *request, struct moon_json *offloads) {
-    const struct moon_layout_model *model = core->connector->model;
-    struct moon_json *list = moon_json_set(core->arena, offloads, request->name, moon_json_array(core->arena));
+    struct moon_json *list = moon_json_array(core->arena);
+    bool nulls = core->connector->profile->boundary_rule != MOON_BOUNDARY_TAIL;
     for (uint64_t i = 1 + below(core, 3); i > 0; i--) {
-        size_t group = (size_t)below(core, (int64_t)model->group_count);
+        size_t group = state_group(core);
+        int64_t tokens = position(core, request, group), block = nulls && once(core, 12) ? 0 : core->next_block++;
+        if (tokens == 0 && !(nulls && once(core, 8)))
+            continue;
         struct moon_json *state = moon_json_push(list, moon_json_array(core->arena));
-        for (size_t tries = 0; tries < 3 && model->groups[group].spec.kind != MOON_SPEC_MAMBA; tries++)
-            group = (size_t)below(core, (int64_t)model->group_count);
         moon_json_push(state, moon_json_int(core->arena, (int64_t)group));
-        moon_json_push(state, moon_json_int(core->arena, once(core, 12) ? 0 : core->next_block++));
-        moon_json_push(state, moon_json_int(core->arena, position(core, request, group)));
+        moon_json_push(state, moon_json_int(core->arena, block));
+        moon_json_push(state, moon_json_int(core->arena, tokens));
     }
+    if (!list || list->count)
+        moon_json_set(core->arena, offloads, request->name, list);
 }
 
 static bool has_states(const struct moon_core *core) {
-    const struct moon_layout_model *model = core->connector->model;
-    for (size_t group = 0; group < model->group_count; group++)
-        if (model->groups[group].spec.kind == MOON_SPEC_MAMBA)
-            return core->connector->profile->boundary_rule >= MOON_BOUNDARY_HANDED;
+    for (size_t group = 0; group < core->connector->model->group_count; group++)
+        if (is_mamba(core, group))
+            return core->connector->profile->boundary_rule != MOON_BOUNDARY_NONE;
     return false;
 }
 
@@ -239,6 +257,6 @@ void moon_core_draw_step(struct moon_core *core, struct moon_json *steps) {
         act(core, &core->requests[i], preempting);
     if (has_states(core))
         draw_states(core);
-    if (once(core, 6))
+    if (once(core, 12))
         moon_json_set(core->arena, core->step, "process_jobs", moon_json_bool(core->arena, false));
 }

@@ -214,7 +214,13 @@ static int resolve_blocks(const struct reading *reading, struct moon_layout_grou
                                                  .match_unit = match_unit,
                                                  .hashing = true};
     struct moon_block_sizes blocks;
-    status = moon_block_sizes_resolve(reading->profile, &input, &blocks, reading->error);
+    struct moon_error why;
+    status = moon_block_sizes_resolve(reading->profile, &input, &blocks, &why);
+    if (status == MOON_ERR_RANGE)
+        return moon_json_fail(reading->error, status, reading->source, moon_json_member(reading->given, "groups"), "%s",
+                              why.message);
+    if (status && reading->error)
+        *reading->error = why;
     if (status)
         return status;
     model->scheduler_block_tokens = blocks.scheduler_block;

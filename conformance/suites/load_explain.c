@@ -10,14 +10,13 @@ enum { KEYS_SHOWN_MAX = 16, BUFFERS_SHOWN_MAX = 4, REPORTS_SHOWN_MAX = 32 };
 
 /* Everything that one function passes to the next.
  *   load        keys of the present rank;  read  how many of them its gets asked for
- *   failed      keys that the rank reports (its profile has judged them)
- *   replicas    the tier log asked before the coming get */
+ *   gets        how many it made;  refused  the load is not read (LOAD-014) */
 struct telling {
     const struct moon_profile *profile;
     const struct moon_load_case *its;
     struct moon_text *out;
     struct moon_load_keys load;
-    size_t read, gets, failed;
+    size_t read, gets;
     bool refused;
     struct moon_error failure;
 };
@@ -37,41 +36,49 @@ static void tell_match(void *context, const struct moon_match *match) {
         return;
     }
     moon_text_format(telling->out, "to load: %" PRId64 " tokens, on every rank (LOAD-009)\n", match->tokens);
-    for (size_t group = 0; group < match->boundary_count; group++)
-        if (match->tail_boundaries[group] != match->hit_tokens)
-            moon_text_format(telling->out,
-                             "group %zu: the last chunk was stored under the hash at %" PRId64 " (LOAD-005)\n", group,
-                             match->tail_boundaries[group]);
 }
 
 /* ---- what a rank reads ---- */
 
-/* "group 1: chunks 4 to 5": the chunks of one group among the keys, in the order before the rotation. */
-static void tell_group(const struct telling *telling, size_t group, int64_t end_tokens) {
-    const struct moon_load_keys *load = &telling->load;
-    const struct moon_layout_model *model = telling->its->connector.connector.model;
-    uint64_t block = (uint64_t)model->groups[group].block_tokens, first = UINT64_MAX, last = 0;
-    uint64_t all = (uint64_t)moon_ceil_divide(end_tokens, (int64_t)block), chunks = 0, before = UINT64_MAX;
-    for (size_t i = 0; i < load->count; i++) {
-        uint64_t chunk = load->chunks[i].start_tokens / block;
-        if (load->groups[i] != group || chunk == before)
-            continue;
-        first = chunk < first ? chunk : first;
-        last = chunk > last ? chunk : last;
-        before = chunk;
-        chunks++;
-    }
-    moon_text_format(telling->out, "  group %zu: ", group);
-    if (chunks == 0)
-        moon_text_string(telling->out, "nothing");
-    else if (first == last)
+/* "chunk 4" or "chunks 4 to 5". */
+static void tell_chunks(const struct telling *telling, uint64_t first, uint64_t last) {
+    if (first == last)
         moon_text_format(telling->out, "chunk %" PRIu64, first);
     else
         moon_text_format(telling->out, "chunks %" PRIu64 " to %" PRIu64, first, last);
-    moon_text_format(telling->out,
-                     " of %" PRIu64 "; the others are the engine's (LOAD-002) or not needed by its attention "
-                     "(LOAD-003)\n",
-                     all);
+}
+
+/* The chunks of one group among the keys, and why others are not: a group's chunks are neighbours. */
+static void tell_group(const struct telling *telling, size_t group, const struct moon_job *job) {
+    const struct moon_load_keys *load = &telling->load;
+    const struct moon_layout_model *model = telling->its->connector.connector.model;
+    int64_t block = model->groups[group].block_tokens, whole = model->scheduler_block_tokens;
+    uint64_t first = UINT64_MAX, last = 0;
+    uint64_t own = (uint64_t)moon_ceil_divide(job->load_local_tokens / whole * whole, block);
+    for (size_t i = load->first; i < load->first + load->count; i++) {
+        uint64_t chunk = load->chunks[i].start_tokens / (uint64_t)block;
+        if (load->groups[i] != group)
+            continue;
+        first = chunk < first ? chunk : first;
+        last = chunk > last ? chunk : last;
+    }
+    moon_text_format(telling->out, "  group %zu reads ", group);
+    if (first == UINT64_MAX) { /* chunked local attention begins anew where the hit ends */
+        moon_text_string(telling->out, "nothing: its attention does not need the hit (LOAD-003)\n");
+        return;
+    }
+    tell_chunks(telling, first, last);
+    if (own > 0) {
+        moon_text_string(telling->out, "; the engine has ");
+        tell_chunks(telling, 0, own - 1);
+        moon_text_string(telling->out, " (LOAD-002)");
+    }
+    if (first > own) {
+        moon_text_string(telling->out, "; its attention does not need ");
+        tell_chunks(telling, own, first - 1);
+        moon_text_string(telling->out, " (LOAD-003)");
+    }
+    moon_text_char(telling->out, '\n');
 }
 
 /* The decision of the staging budget. */
@@ -106,7 +113,7 @@ static void tell_rank(void *context, const struct moon_rank *rank, const struct 
                       const struct moon_job *job) {
     struct telling *telling = context;
     const struct moon_connector *connector = &telling->its->connector.connector;
-    telling->read = telling->gets = telling->failed = 0;
+    telling->read = telling->gets = 0;
     telling->refused = false;
     int status = moon_load_keys_list(&telling->load, connector, rank, segments, job, &telling->failure);
     if (status)
@@ -117,12 +124,13 @@ static void tell_rank(void *context, const struct moon_rank *rank, const struct 
         moon_text_format(telling->out, ", beginning with key %zu (LOAD-004)", telling->load.first);
     moon_text_char(telling->out, '\n');
     for (size_t group = 0; group < connector->model->group_count; group++)
-        tell_group(telling, group, moon_load_end_tokens(connector, job));
-    if (telling->load.count == 0)
-        moon_text_string(telling->out, "  NOTHING to read: the division by no keys raises, the load never ends "
-                                       "(LOAD-026)\n");
-    else
+        tell_group(telling, group, job);
+    if (telling->load.count > 0)
         tell_staging(telling);
+    else
+        moon_text_string(telling->out, telling->profile->empty_load_raises
+                                           ? "  NO KEY is left: the load raises and never ends (LOAD-026)\n"
+                                           : "  no key is left: the load ends at once (LOAD-026)\n");
 }
 
 /* ---- gets ---- */
@@ -148,7 +156,6 @@ static void tell_result(struct telling *telling, int64_t result, uint64_t bytes)
     else if (short_read)
         moon_text_string(telling->out, telling->profile->short_reads_pass ? " of fewer bytes PASSES (LOAD-021)"
                                                                           : " of fewer bytes FAILED (LOAD-021)");
-    telling->failed += result < 0 || (short_read && !telling->profile->short_reads_pass);
 }
 
 static void tell_get(void *context, const struct moon_store_call *call, const int64_t *results) {
@@ -162,8 +169,6 @@ static void tell_get(void *context, const struct moon_store_call *call, const in
     telling->read += call->count;
     moon_text_format(telling->out, "  get %zu: %zu key%s%s\n", telling->gets++, call->count, plural(call->count),
                      results ? "" : ", RAISES: all of them fail (LOAD-022)");
-    if (!results)
-        telling->failed += call->count;
     for (size_t i = 0; i < call->count; i++) {
         bool shown = i < KEYS_SHOWN_MAX || (results && results[i] < 0);
         if (shown) {

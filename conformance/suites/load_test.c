@@ -186,7 +186,7 @@ static void a_load_is_explained(void) {
     check_told("0.33", "{\"hit_tokens_in_store\":0}", PARTS("no load is issued"));
     check_told("0.33", "{\"num_tokens\":33,\"topology\":{\"tp\":2}}",
                PARTS("to load: 32 tokens, on every rank", "rank 1: tp 1, pcp 0, pp 0: 2 keys, beginning with key 1",
-                     "group 0: chunks 0 to 1 of 2", "no offloading", "get 0: 2 keys", "block 2: g0.l0 at 2048 +1024",
+                     "group 0 reads chunks 0 to 1\n", "no offloading", "get 0: 2 keys", "block 2: g0.l0 at 2048 +1024",
                      "-> 1024", "reports the request as received"));
     check_told("0.21",
                "{\"get_results\":{\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@00000000000000000000000000000001\":-1}}",
@@ -212,13 +212,26 @@ static void cuts_and_failures_are_explained(void) {
     check_told("0.33", "{\"extra_config\":{\"load_async\":false}}", PARTS("raises AssertionError"));
 }
 
+#define LOCAL "{\"num_tokens\":65,\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32}]}"
+
+static void a_load_of_nothing_is_answered_and_explained(void) {
+    check_first_rank("0.33", LOCAL, "{\"rank\":0,\"get_calls\":[],\"invalid_block_ids\":[],\"failed_requests\":[]}");
+    check_told("0.33", LOCAL, PARTS("group 0 reads nothing", "NO KEY is left: the load raises and never ends"));
+}
+
 static void long_lists_are_cut(void) {
     check_told("0.33", "{\"num_tokens\":641,\"groups\":[{\"num_layers\":6}],\"get_raises_on_call\":0}",
                PARTS("and 2 more (LOAD-006)", "and so on, 40 keys in all", "and 8 more as failed"));
     check_told("0.33",
                "{\"num_tokens\":65,\"num_computed_tokens\":48,\"groups\":[{},{\"kind\":\"sliding_window\","
                "\"sliding_window\":16}]}",
-               PARTS("group 1: chunk 3 of 4"));
+               PARTS("group 1 reads chunk 3; the engine has chunks 0 to 2 (LOAD-002)\n"));
+    check_told(
+        "0.33",
+        "{\"num_tokens\":65,\"num_computed_tokens\":16,\"groups\":[{},{\"kind\":\"sliding_window\","
+        "\"sliding_window\":16}]}",
+        PARTS("group 1 reads chunk 3; the engine has chunk 0 (LOAD-002); its attention does not need chunks 1 to 2 "
+              "(LOAD-003)"));
 }
 
 static void drawn_cases_are_answered_and_explained(void) {
@@ -247,6 +260,7 @@ int main(int argc, char *argv[]) {
         {"what a release raises is the answer", what_a_release_raises_is_the_answer},
         {"a load is explained", a_load_is_explained},
         {"cuts and failures are explained", cuts_and_failures_are_explained},
+        {"a load of nothing is answered and explained", a_load_of_nothing_is_answered_and_explained},
         {"long lists are cut", long_lists_are_cut},
         {"drawn cases are answered and explained", drawn_cases_are_answered_and_explained},
         {"refused memory is told", refused_memory_is_told},

@@ -2,9 +2,7 @@
 /* Suite lookup: what the scheduler side tells the core of a request, and what rank 0 asks the store for it. */
 #include "conformance/suites/lookup.h"
 
-#include "conformance/suites/lookup_direct.h"
 #include "conformance/suites/refusal.h"
-#include "ref/connector/scheduler.h"
 #include "ref/hash/digest.h"
 
 enum { QUERIED_KEYS_MAX = 24 };
@@ -68,25 +66,12 @@ static struct moon_json *build(const struct call *call, const struct moon_match 
     return object;
 }
 
-/* Asks the scheduler side as the core does. */
 static int ask(struct call *call, struct moon_json **built, struct moon_error *error) {
-    const struct moon_lookup_case *its = call->its;
-    struct moon_memory *memory = call->arena->memory;
     struct moon_lookup_direct direct;
-    struct moon_scheduler *scheduler = NULL;
     struct moon_match match;
-    moon_lookup_direct_open(&direct, &its->its.connector, memory, exist, call);
-    int status = moon_scheduler_open(&scheduler, &its->its.connector, &direct.port, NULL,
-                                     moon_world_size(&its->its.engine.model), memory, error);
-    if (!status)
-        status = moon_scheduler_match(scheduler, &its->request, its->computed_tokens, &match, error);
-    if (!status && direct.raised.status) { /* the release's client would never get an answer */
-        *error = direct.raised;
-        status = direct.raised.status;
-    }
+    int status = moon_lookup_case_ask(call->its, &direct, exist, call, call->arena->memory, &match, error);
     if (!status)
         *built = build(call, &match);
-    moon_scheduler_close(scheduler);
     moon_lookup_direct_close(&direct);
     return status;
 }

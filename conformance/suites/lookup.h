@@ -5,8 +5,9 @@
 
 #include "conformance/suites/connector_case.h"
 #include "conformance/suites/key_set.h"
+#include "conformance/suites/lookup_direct.h"
 #include "conformance/suites/suite.h"
-#include "ref/connector/request.h"
+#include "ref/connector/scheduler.h"
 
 enum { MOON_LOOKUP_TOKENS_MAX = 1 << 24 };
 
@@ -24,6 +25,12 @@ struct moon_lookup_case {
  * block_hashes for fewer than the prompt has. */
 int moon_lookup_case_read(struct moon_arena *arena, const struct moon_profile *profile, const char *source,
                           const struct moon_json *given, struct moon_lookup_case *out, struct moon_error *error);
+
+/* Asks the scheduler side as the core does; `store` plays the existence call. Opens `direct`, which the caller closes;
+ * its lookup tells what was asked and found. Returns 0 with *match; MOON_ERR_REFUSED with what a lookup raises, to
+ * which the release's client would never get an answer; MOON_ERR_MEMORY. */
+int moon_lookup_case_ask(const struct moon_lookup_case *its, struct moon_lookup_direct *direct, moon_exist_store *store,
+                         void *context, struct moon_memory *memory, struct moon_match *match, struct moon_error *error);
 
 /* What one key is answered with. */
 int64_t moon_lookup_case_answer(const struct moon_lookup_case *its, struct moon_key_text key);

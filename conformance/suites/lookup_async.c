@@ -5,6 +5,9 @@
 #include "conformance/suites/engine_report.h"
 #include "conformance/suites/refusal.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* A case under way. */
 struct run {
     struct moon_rig_observer observer; /* first member */
@@ -59,6 +62,20 @@ static void tell_requests(struct run *run, struct moon_json *row) {
     }
 }
 
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A release keeps them in a set: they are told in the order of their names. */
+static void tell_preempted(const struct run *run, const struct moon_core_step *planned, struct moon_json *list) {
+    const char *names[MOON_ENGINE_CASE_RUNNING_MAX];
+    for (size_t i = 0; i < planned->preempted_count; i++)
+        names[i] = run->its->names[planned->preempted[i]];
+    qsort(names, planned->preempted_count, sizeof *names, compare_names);
+    for (size_t i = 0; i < planned->preempted_count; i++)
+        moon_json_push(list, moon_json_string(run->arena, names[i]));
+}
+
 static int run_step(struct run *run, const struct moon_async_step *step, struct moon_json *steps,
                     struct moon_error *error) {
     struct moon_arena *arena = run->arena;
@@ -80,8 +97,7 @@ static int run_step(struct run *run, const struct moon_async_step *step, struct 
     for (size_t i = 0; i < planned.scheduled_count; i++)
         moon_json_set(arena, scheduled, run->its->names[planned.scheduled[i].slot],
                       moon_json_int(arena, planned.scheduled[i].tokens));
-    for (size_t i = 0; i < planned.preempted_count; i++)
-        moon_json_push(preempted, moon_json_string(arena, run->its->names[planned.preempted[i]]));
+    tell_preempted(run, &planned, preempted);
     tell_requests(run, row);
     return 0;
 }

@@ -101,16 +101,18 @@ static int read_action(const struct reading *reading, const struct moon_json *va
                           "an action is one of add, abort, lookup_answers, reset_local_prefix_cache");
 }
 
-static int read_step(const struct reading *reading, const struct moon_json *list, struct moon_async_step *step) {
+int moon_async_step_read(struct moon_arena *arena, const char *source, const struct moon_json *list,
+                         struct moon_async_case *its, struct moon_async_step *out, struct moon_error *error) {
+    const struct reading reading = {arena, source, its, error};
     if (list->type != MOON_JSON_ARRAY)
-        return moon_json_fail(reading->error, MOON_ERR_SCHEMA, reading->source, list, "a step is a list of actions");
-    step->actions = moon_arena_array(reading->arena, list->count, sizeof *step->actions);
-    step->count = list->count;
-    if (!step->actions)
-        return moon_fail(reading->error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_json_fail(error, MOON_ERR_SCHEMA, source, list, "a step is a list of actions");
+    out->actions = moon_arena_array(arena, list->count, sizeof *out->actions);
+    out->count = list->count;
+    if (!out->actions)
+        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
     int status = 0;
     for (const struct moon_json *each = list->first; each && !status; each = each->next)
-        status = read_action(reading, each, &step->actions[each->index]);
+        status = read_action(&reading, each, &out->actions[each->index]);
     return status;
 }
 
@@ -127,7 +129,8 @@ static int read_steps(const struct reading *reading, const struct moon_json *giv
     if (!reading->out->steps)
         return moon_fail(reading->error, MOON_ERR_MEMORY, NULL, "out of memory");
     for (const struct moon_json *each = list->first; each && !status; each = each->next)
-        status = read_step(reading, each, &reading->out->steps[each->index]);
+        status = moon_async_step_read(reading->arena, reading->source, each, reading->out,
+                                      &reading->out->steps[each->index], reading->error);
     return status;
 }
 

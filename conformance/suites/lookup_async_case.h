@@ -37,6 +37,10 @@ struct moon_async_case {
 int moon_async_case_read(struct moon_arena *arena, const struct moon_profile *profile, const char *source,
                          const struct moon_json *given, struct moon_async_case *out, struct moon_error *error);
 
+/* Reads one step, a list of actions; adds the names that come in it to its->names. Returns as above. */
+int moon_async_step_read(struct moon_arena *arena, const char *source, const struct moon_json *list,
+                         struct moon_async_case *its, struct moon_async_step *out, struct moon_error *error);
+
 /* Does one action. Returns as the rig's functions. */
 int moon_async_act(struct moon_rig *rig, const struct moon_async_action *action, struct moon_error *error);
 

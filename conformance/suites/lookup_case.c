@@ -51,6 +51,23 @@ int moon_lookup_case_read(struct moon_arena *arena, const struct moon_profile *p
     return status ? status : read_request(arena, source, given, out, error);
 }
 
+int moon_lookup_case_ask(const struct moon_lookup_case *its, struct moon_lookup_direct *direct, moon_exist_store *store,
+                         void *context, struct moon_memory *memory, struct moon_match *match,
+                         struct moon_error *error) {
+    struct moon_scheduler *scheduler = NULL;
+    moon_lookup_direct_open(direct, &its->its.connector, memory, store, context);
+    int status = moon_scheduler_open(&scheduler, &its->its.connector, &direct->port, NULL,
+                                     moon_world_size(&its->its.engine.model), memory, error);
+    if (!status)
+        status = moon_scheduler_match(scheduler, &its->request, its->computed_tokens, match, error);
+    if (!status && direct->raised.status) {
+        *error = direct->raised;
+        status = direct->raised.status;
+    }
+    moon_scheduler_close(scheduler);
+    return status;
+}
+
 int64_t moon_lookup_case_answer(const struct moon_lookup_case *its, struct moon_key_text key) {
     const int64_t *answer = moon_key_set_find(&its->answers, key);
     return answer ? *answer : 0;

@@ -195,11 +195,15 @@ static int read_outputs(const struct reader *r, const struct moon_json *place, s
 /* [group, block, tokens] */
 static int read_boundary(const struct reader *r, const struct moon_json *place, struct moon_step_boundary *out) {
     int64_t numbers[3] = {0, 0, 0};
+    const struct moon_json *groups = moon_json_member(r->given, "groups");
     const struct moon_json *each = moon_json_is(place, MOON_JSON_ARRAY) && place->count == 3 ? place->first : NULL;
     for (size_t i = 0; each; each = each->next) {
         if (each->type != MOON_JSON_INTEGER || !each->fits || each->integer < 0)
             break;
         numbers[i++] = each->integer;
+        if (i == 1 && (size_t)numbers[0] >= (groups ? groups->count : 1))
+            return moon_json_fail(r->error, MOON_ERR_RANGE, r->source, each, "there is no group %lld",
+                                  (long long)numbers[0]);
         if (i == 3) {
             out->put = (struct moon_boundary_put){(size_t)numbers[0], numbers[1], numbers[2]};
             return 0;

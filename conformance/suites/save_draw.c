@@ -34,6 +34,47 @@ static void set_bool(const struct drawing *drawing, struct moon_json *object, co
     moon_json_set(drawing->arena, object, name, moon_json_bool(drawing->arena, value));
 }
 
+/* An engine whose store is shared between TP sizes, or is asked to be: one full attention group, and few or many heads.
+ */
+static void draw_shared(const struct drawing *drawing) {
+    static const int64_t tps[] = {1, 2, 2, 4}, heads[] = {1, 4, 8, 8, 16, 6}, blocks[] = {16, 16, 8, 32};
+    struct moon_arena *arena = drawing->arena;
+    struct moon_json *topology = moon_json_set(arena, drawing->given, "topology", moon_json_object(arena));
+    int64_t tp = tps[below(drawing, sizeof tps / sizeof tps[0])], size = tp << below(drawing, 3);
+    moon_json_set(arena, topology, "tp", moon_json_int(arena, tp));
+    moon_json_set(arena, topology, "pp", moon_json_int(arena, 1 + once(drawing, 4)));
+    moon_json_set(arena, drawing->given, "total_kv_heads",
+                  moon_json_int(arena, heads[below(drawing, sizeof heads / sizeof heads[0])]));
+    struct moon_json *groups = moon_json_set(arena, drawing->given, "groups", moon_json_array(arena));
+    struct moon_json *group = moon_json_push(groups, moon_json_object(arena));
+    moon_json_set(arena, group, "kind", moon_json_string(arena, "full"));
+    moon_json_set(arena, group, "block_size",
+                  moon_json_int(arena, blocks[below(drawing, sizeof blocks / sizeof blocks[0])]));
+    if (once(drawing, 4))
+        set_bool(drawing, drawing->given, "speculative", true);
+    struct moon_json *extra = moon_json_set(arena, drawing->given, "extra_config", moon_json_object(arena));
+    if (once(drawing, 2)) {
+        moon_json_set(arena, extra, "store_tp_size", moon_json_int(arena, size));
+    } else {
+        struct moon_json *sizes = moon_json_set(arena, extra, "prefill_tp_sizes", moon_json_array(arena));
+        set_bool(drawing, extra, "enable_store_tp_lcm", true);
+        moon_json_push(sizes, moon_json_int(arena, tp));
+        moon_json_push(sizes, moon_json_int(arena, size));
+    }
+    moon_json_set(arena, drawing->given, "kv_cache_layout",
+                  moon_json_string(arena, once(drawing, 2) ? "LBNHC" : "LBHNC"));
+    moon_json_set(arena, drawing->given, "model", moon_json_string(arena, "org/model-x"));
+    moon_json_set(arena, drawing->given, "num_gpu_blocks", moon_json_int(arena, 4096));
+}
+
+static void draw_engine(const struct drawing *drawing) {
+    const struct moon_engine_limits limits = {.world_max = once(drawing, 6) ? 8 : 4, .groups_max = 3};
+    if (drawing->profile->store_namespace && once(drawing, 6))
+        draw_shared(drawing);
+    else
+        moon_engine_draw(drawing->arena, drawing->random, drawing->profile, &limits, drawing->given);
+}
+
 static void draw_options(const struct drawing *drawing) {
     static const char *const roles[] = {"kv_both", "kv_both", "kv_both", "kv_producer", "kv_consumer"};
     static const char *const truths[] = {"true", " True ", "false", "1"};
@@ -186,8 +227,7 @@ int moon_save_draw(struct moon_arena *arena, struct moon_random *random, const s
                               .given = moon_json_object(arena),
                               .observer = {.called = find_keys},
                               .keys = moon_json_array(arena)};
-    const struct moon_engine_limits limits = {.world_max = once(&drawing, 6) ? 8 : 4, .groups_max = 3};
-    moon_engine_draw(arena, random, profile, &limits, drawing.given);
+    draw_engine(&drawing);
     draw_options(&drawing);
     if (moon_json_broken(drawing.given))
         return MOON_ERR_MEMORY;

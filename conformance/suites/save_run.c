@@ -201,8 +201,8 @@ static int plan(struct run *run, const struct moon_save_step *step) {
     status = moon_scheduler_step(run->scheduler, &told, &run->jobs, &why);
     if (status)
         return at_step(run, step, status, &why);
-    for (size_t i = 0; run->observer->planned && i < run->jobs.count; i++)
-        run->observer->planned(run->observer, run->jobs.jobs[i]);
+    if (run->observer->planned)
+        run->observer->planned(run->observer, &run->jobs);
     return 0;
 }
 

@@ -6,12 +6,13 @@
 #include "conformance/suites/save_case.h"
 #include "ref/connector/sender.h"
 
-/* What is told of a run, in order: a step begins, its jobs, then rank by rank what each does. Any function may be NULL.
+/* What is told of a run, in order: a step begins, all its jobs, then rank by rank what each does, and the step's end.
+ * Any function may be NULL.
  *   called  a call to the store with its results, one a key
  *   raised  what the release raises inside a job */
 struct moon_save_observer {
     void (*began)(struct moon_save_observer *self, size_t step);
-    void (*planned)(struct moon_save_observer *self, const struct moon_job *job);
+    void (*planned)(struct moon_save_observer *self, const struct moon_step_jobs *jobs);
     void (*called)(struct moon_save_observer *self, int64_t rank, const struct moon_store_call *call,
                    const int64_t *results);
     void (*raised)(struct moon_save_observer *self, int64_t rank, const struct moon_error *error);

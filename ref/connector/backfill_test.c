@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exhaustive proof of the back-fill: the real scheduler side and the real senders, in every case that
- * backfill_enumerate.h can think of, put exactly what it says, once, from the right block, and leave no hole.
+ * backfill_enumerate_internal.h can think of, put exactly what it says, once, from the right block, and leave no hole.
  *
  *   usage: backfill_test [blocks=N] [SENTENCE]      N: largest number of blocks, 1 to 12; without it a short form */
-#include "ref/connector/backfill_enumerate.h"
+#include "ref/connector/backfill_enumerate_internal.h"
 #include "ref/connector/scheduler.h"
 #include "ref/connector/sender.h"
 
@@ -15,6 +15,7 @@
 enum {
     RANKS_MAX = 4,
     STEPS_MAX = 64,
+    CALLS_MAX = 1000,
     TABLE_MAX = BACKFILL_BLOCKS_MAX + 4,
     INCARNATION_BLOCKS = 32, /* block ids of a request: 32 after a preemption follow 32 before it */
     WRONG_MAX = 3,           /* cases that are told; then the rest is not looked at */
@@ -33,7 +34,7 @@ struct proof {
     struct moon_layout_model model;
     struct moon_profile release;
     struct moon_connector connector;
-    struct moon_block_port blocks; /* first of the ports: found from its address */
+    struct moon_block_port blocks; /* counts references to the engine's blocks */
     int64_t references[2 * INCARNATION_BLOCKS];
     struct moon_scheduler *scheduler;
     struct moon_sender *senders[RANKS_MAX];
@@ -46,7 +47,7 @@ struct proof {
     char prefixes[BACKFILL_SHARDS_MAX][BACKFILL_KEY_BYTES], hex[BACKFILL_BLOCKS_MAX][33];
     const struct backfill_case *its;
     uint32_t store[BACKFILL_SHARDS_MAX]; /* bit k: block k is there */
-    int rank;
+    int rank, incarnation;               /* 1 after the preemption */
     char fault[2048];
     unsigned wrong;
 };
@@ -82,6 +83,9 @@ static void take_step(struct proof *proof, const struct moon_step *step) {
     if (moon_scheduler_step(proof->scheduler, step, &proof->jobs, &error))
         FAULT(proof, "the step was refused: %s %s", error.where, error.message);
     planned->job_count = proof->jobs.count - planned->first_job;
+    /* Of a step without any of these the ranks hear nothing that matters. */
+    if (planned->job_count == 0 && !planned->preempted && !planned->finished)
+        proof->step_count--;
 }
 
 /* One step in which the request computes `scheduled` tokens behind `computed` others. */
@@ -186,7 +190,7 @@ static void put_key(struct proof *proof, int block, int shard, uint64_t source) 
         FAULT(proof, "block %d shard %d is put although it is there", block, shard);
     if (backfill_rank(proof->world, block, shard) != proof->rank)
         FAULT(proof, "block %d shard %d is put by rank %d", block, shard, proof->rank);
-    if (source % INCARNATION_BLOCKS != (uint64_t)block + 1)
+    if (source != (uint64_t)(block + 1 + proof->incarnation * INCARNATION_BLOCKS))
         FAULT(proof, "block %d is read from the GPU's block %d", block, (int)source);
     proof->store[shard] |= UINT32_C(1) << block;
 }
@@ -217,12 +221,15 @@ static void drive(struct proof *proof) {
     struct moon_sender *sender = proof->senders[proof->rank];
     const struct moon_store_call *call = NULL;
     struct moon_error error;
+    int calls = 0;
     do {
         if (moon_sender_next(sender, &call, &error))
             FAULT(proof, "a job failed: %s", error.message);
         if (call)
             answer(proof, call);
-    } while (call && moon_sender_queued(sender) + 1 > 0 && !proof->fault[0]);
+    } while (call && ++calls < CALLS_MAX);
+    if (calls == CALLS_MAX)
+        FAULT(proof, "the jobs do not end");
     if (moon_sender_take_raised(sender, &error))
         FAULT(proof, "a job raised %s: %s", error.type, error.message);
 }
@@ -300,9 +307,12 @@ static void run(void *context, const struct backfill_case *its, int saved_blocks
     proof->its = its;
     for (int shard = 0; shard < proof->world->shards; shard++)
         proof->store[shard] = its->present & ~(shard == its->lost_shard ? UINT32_C(1) << its->lost_block : 0);
-    for (size_t i = 0; i < proof->step_count; i++)
+    proof->incarnation = 0;
+    for (size_t i = 0; i < proof->step_count; i++) {
         for (proof->rank = 0; proof->rank < proof->world->tp; proof->rank++)
             rank_step(proof, &proof->steps[i]);
+        proof->incarnation += proof->steps[i].preempted;
+    }
     for (proof->rank = 0; proof->rank < proof->world->tp; proof->rank++) {
         drive(proof);
         moon_sender_retire(proof->senders[proof->rank], NULL, 0, NULL, 0);
@@ -410,7 +420,7 @@ static void close_proof(struct proof *proof) {
 
 /* Blocks of the short form, and what the argument asks for. */
 static int blocks_asked;
-enum { BLOCKS_SHORT = 5, LOST_BLOCKS_SHORT = 3, LOST_BLOCKS = 6 };
+enum { BLOCKS_SHORT = 4, LOST_BLOCKS_SHORT = 3, LOST_BLOCKS = 6 };
 
 static uint64_t prove(const struct backfill_case *scene, const char *profile) {
     struct proof *proof = malloc(sizeof *proof);

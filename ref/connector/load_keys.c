@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Everything that one function passes to the next. */
@@ -34,7 +33,8 @@ void moon_load_keys_close(struct moon_load_keys *load) {
 }
 
 struct moon_staging_keys moon_load_staging_keys(const struct moon_load_keys *load) {
-    return (struct moon_staging_keys){load->buffers + load->first * load->per_key, load->per_key, load->count};
+    const struct moon_buffer *buffers = load->count > 0 ? load->buffers + load->first * load->per_key : NULL;
+    return (struct moon_staging_keys){buffers, load->per_key, load->count};
 }
 
 int64_t moon_load_end_tokens(const struct moon_connector *connector, const struct moon_job *job) {
@@ -126,16 +126,14 @@ static int count_keys(struct listing *listing) {
 
 /* ---- room ---- */
 
+static_assert((uint64_t)2 * MOON_LOAD_KEYS_MAX * MOON_SEGMENTS_MAX < SIZE_MAX / 1024, "bytes of all arrays fit");
+
 /* One piece for all arrays of `rows` entries; what was in it is gone. */
 static int make_room(struct listing *listing, size_t rows) {
     struct moon_load_keys *load = listing->load;
-    size_t buffers, bytes;
-    if (__builtin_mul_overflow(rows, load->per_key, &buffers) ||
-        __builtin_mul_overflow(buffers, sizeof *load->buffers, &bytes) ||
-        __builtin_add_overflow(
-            bytes, rows * (sizeof *load->chunks + sizeof *load->groups + sizeof *load->shards + sizeof *load->blocks),
-            &bytes))
-        return out_of_memory(listing);
+    size_t buffers = rows * load->per_key;
+    size_t bytes = buffers * sizeof *load->buffers +
+                   rows * (sizeof *load->chunks + sizeof *load->groups + sizeof *load->shards + sizeof *load->blocks);
     if (bytes > load->array_bytes) {
         load->memory->resize(load->memory, load->arrays, load->array_bytes, 0);
         load->array_bytes = 0;
@@ -157,8 +155,10 @@ static int make_room(struct listing *listing, size_t rows) {
 /* The hash that keys a chunk: the one at its end, or where the lookup found the group's last (LOAD-005). */
 static struct moon_chunk key_chunk(const struct listing *listing, size_t group, const struct moon_chunk *chunk) {
     struct moon_chunk keyed = *chunk;
-    if (listing->job->tail_boundaries && chunk->end_tokens == listing->end_tokens)
+    if (listing->job->tail_boundaries && chunk->end_tokens == listing->end_tokens) {
         keyed.first_hash = listing->job->tail_boundaries[group] / listing->connector->model->hash_block_tokens - 1;
+        keyed.hash_count = 1;
+    }
     return keyed;
 }
 
@@ -220,8 +220,8 @@ static int add_group(struct listing *listing, size_t group) {
     struct moon_chunk chunk;
     size_t from = listing->used;
     int status = open_walk(listing, group, &walk);
-    if (status)
-        return status;
+    assert(status == 0); /* it was opened to count */
+    (void)status;
     uint32_t first_identity = add_identities(listing, group);
     while (!listing->load->keys.failed && next_wanted(listing, group, &walk, &chunk))
         add_chunk(listing, group, first_identity, &chunk);
@@ -266,10 +266,10 @@ int moon_load_keys_list(struct moon_load_keys *load, const struct moon_connector
         listing.end_tokens = moon_load_end_tokens(connector, job);
         status = count_keys(&listing);
     }
-    if (!status) {
-        load->first = load->count ? (size_t)rank->tp % load->count : 0;
-        status = make_room(&listing, load->count + load->first);
-    }
+    if (status || load->count == 0)
+        return status;
+    load->first = (size_t)rank->tp % load->count;
+    status = make_room(&listing, load->count + load->first);
     for (size_t group = 0; group < job->group_count && !status; group++)
         status = add_group(&listing, group);
     return status ? status : rotate(&listing);

@@ -59,7 +59,8 @@ int moon_plan_tail(const struct moon_scheduler *scheduler, struct moon_job *job,
     if (connector->profile->boundary_rule != MOON_BOUNDARY_TAIL_ONCE ||
         (!due && !state_at(connector, job, moon_tail_tokens(connector->model, prompt_tokens))))
         return 0;
-    moon_tail_open(&walk, connector->model, prompt_tokens, completed_tokens, (int64_t)job->hashes.count);
+    moon_tail_open(&walk, connector->profile, connector->model, prompt_tokens, completed_tokens,
+                   (int64_t)job->hashes.count);
     size_t count = tail_puts(walk, job, NULL);
     if (count == 0)
         return 0;

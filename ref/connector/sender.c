@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The save thread of one rank: one job after another, each part of it an existence check and a put. */
-#include "ref/connector/sender_parts.h"
+#include "ref/connector/sender_internal.h"
 
 #include <assert.h>
 

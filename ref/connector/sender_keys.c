@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sender: the keys of a job, those of them that are missing, and the calls that ask for them and put them. */
-#include "ref/connector/sender_parts.h"
+#include "ref/connector/sender_internal.h"
 
 #include "ref/layout/replication.h"
 

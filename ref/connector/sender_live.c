@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sender: which requests and jobs are live, how far each request is saved, and who waits for room in the store. */
-#include "ref/connector/sender_parts.h"
+#include "ref/connector/sender_internal.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sender: puts beside the normal save, by release: Mamba states that were handed off, and tails of prompts. */
-#include "ref/connector/sender_parts.h"
+#include "ref/connector/sender_internal.h"
 
 #include <inttypes.h>
 

@@ -61,7 +61,7 @@ struct moon_core_demand {
     int64_t reserved;
     bool whole, hashed;
 };
-/* Length of the local prefix in tokens (ENGINE-003). The request holds no blocks. */
+/* Length of the local prefix in tokens (ENGINE-003). The request holds no blocks, or has only one token. */
 int64_t moon_core_local_prefix(struct moon_core *core, struct moon_core_request *request);
 /* True if the request got its blocks; false: nothing has changed. */
 bool moon_core_allocate(struct moon_core *core, struct moon_core_request *request,

@@ -20,13 +20,16 @@ static int64_t tail_end(const struct moon_tail_walk *walk, size_t group) {
     const struct moon_layout_model *model = walk->model;
     if (walk->end_tokens == 0 || model->groups[group].spec.kind == MOON_SPEC_MAMBA)
         return 0;
-    int64_t end = walk->end_tokens + (moon_layout_group_eagle(model, group) ? model->hash_block_tokens : 0);
+    int64_t dropped = walk->fine_grained ? model->hash_block_tokens : model->groups[group].block_tokens;
+    int64_t end = walk->end_tokens + (moon_layout_group_eagle(model, group) ? dropped : 0);
     return end > walk->computed_tokens || end / model->hash_block_tokens > walk->hash_count ? 0 : end;
 }
 
-void moon_tail_open(struct moon_tail_walk *walk, const struct moon_layout_model *model, int64_t prompt_tokens,
-                    int64_t computed_tokens, int64_t hash_count) {
+void moon_tail_open(struct moon_tail_walk *walk, const struct moon_profile *profile,
+                    const struct moon_layout_model *model, int64_t prompt_tokens, int64_t computed_tokens,
+                    int64_t hash_count) {
     *walk = (struct moon_tail_walk){.model = model, .computed_tokens = computed_tokens, .hash_count = hash_count};
+    walk->fine_grained = moon_fine_grained(profile, model);
     int64_t end = moon_tail_tokens(model, prompt_tokens);
     if (end / model->hash_block_tokens > hash_count)
         return;
@@ -137,7 +140,7 @@ int moon_puts_begin(struct moon_puts *puts, const struct moon_profile *profile, 
     puts->tail.model = model;
     if (!save->tail_apart && profile->fine_grained == MOON_FINE_CORE && moon_fine_grained(profile, model)) {
         int64_t prompt = save->prefill_end_tokens;
-        moon_tail_open(&puts->tail, model, prompt, prompt, save->hash_count);
+        moon_tail_open(&puts->tail, profile, model, prompt, prompt, save->hash_count);
         puts->in_tail = true;
     }
     return open_group(puts, error);

@@ -37,10 +37,11 @@ struct moon_put {
 };
 enum { MOON_BLOCK_MISSING = -1 };
 
-/* Tail of a prompt, from 0.32 on and when hits are fine-grained: blocks of all groups but Mamba's from the last whole
- * scheduler block to the last hash boundary that a hit can end at (LAYOUT-030). Borrows the model. */
+/* Tail of a prompt, from 0.32 on: blocks of all groups but Mamba's from the last whole scheduler block to the last hash
+ * boundary that a hit can end at, and what EAGLE drops after it (LAYOUT-030). Borrows the model. */
 struct moon_tail_walk {
     const struct moon_layout_model *model;
+    bool fine_grained;
     int64_t start_tokens, end_tokens; /* end 0: no tail */
     int64_t computed_tokens, hash_count;
     size_t group;
@@ -50,8 +51,9 @@ struct moon_tail_walk {
 int64_t moon_tail_tokens(const struct moon_layout_model *model, int64_t prompt_tokens);
 /* Begins a walk over the tail of a prompt of which computed_tokens have KV and hash_count hashes exist. Groups that
  * need more are left out; with fewer hashes than the boundary has there is no tail. */
-void moon_tail_open(struct moon_tail_walk *walk, const struct moon_layout_model *model, int64_t prompt_tokens,
-                    int64_t computed_tokens, int64_t hash_count);
+void moon_tail_open(struct moon_tail_walk *walk, const struct moon_profile *profile,
+                    const struct moon_layout_model *model, int64_t prompt_tokens, int64_t computed_tokens,
+                    int64_t hash_count);
 /* The next block in the order group, chunk; the last one of a group may be cut. False at the end. */
 bool moon_tail_next(struct moon_tail_walk *walk, size_t *group, struct moon_chunk *chunk);
 

@@ -190,17 +190,18 @@ class Runner:
         for name in scheduled.finished_req_ids:
             self._blocks.pop(name, None)
             self._computed.pop(name, None)
+        starting = []
         for new in scheduled.scheduled_new_reqs:
             self._blocks[new.req_id] = list(new.block_ids[0])
             self._computed[new.req_id] = new.num_computed_tokens
-            self._check(new.req_id)
+            starting.append(new.req_id)
         cached = scheduled.scheduled_cached_reqs
         for index, name in enumerate(cached.req_ids):
             fresh = cached.new_block_ids[index]
             self._computed[name] = cached.num_computed_tokens[index]
             if name in cached.resumed_req_ids:
                 self._blocks[name] = list(fresh[0])
-                self._check(name)
+                starting.append(name)
             elif fresh:
                 self._blocks[name] += fresh[0]
         counts = scheduled.num_scheduled_tokens
@@ -209,17 +210,18 @@ class Runner:
         make = self._instance.vllm.outputs.ModelRunnerOutput
         return self._aggregator.aggregate([make(
             req_ids=names, req_id_to_index={name: index for index, name in enumerate(names)},
-            sampled_token_ids=sampled, kv_connector_output=rank.step(scheduled, lambda r: self._forward(r, counts)))
+            sampled_token_ids=sampled,
+            kv_connector_output=rank.step(scheduled, lambda r: self._forward(r, counts, starting)))
             for rank in self._ranks])
 
-    def _check(self, name: str) -> None:
-        cells, computed = self._instance.cells(name), self._computed[name]
-        self.wrong_bytes += sum(rank.wrong_bytes(self._blocks[name], cells, computed) for rank in self._ranks)
-
-    def _forward(self, rank: Rank, counts: dict[str, int]) -> None:
+    def _forward(self, rank: Rank, counts: dict[str, int], starting: list[str]) -> None:
+        """Computes the step's tokens. What requests that start have cached must be there then: it may be another
+        request's work of the same step."""
         for name, count in counts.items():
             start = self._computed[name]
             rank.write(self._blocks[name], self._instance.cells(name), start, start + count)
+        for name in starting:
+            self.wrong_bytes += rank.wrong_bytes(self._blocks[name], self._instance.cells(name), self._computed[name])
 
     def _sample(self, name: str, count: int) -> list[int]:
         tokens = self._instance.requests[name].all_token_ids
@@ -237,7 +239,9 @@ class Instance:
         self.requests: dict = {}
         self.texts: dict[str, payload.Text] = {}
         self.asked: list[dict] = []  # questions of the core to the connector since last taken
-        self.lookups_sent: list[tuple[str, futures.Future]] = []
+        self.lookups_sent: list[futures.Future] = []
+        self._pending_lookups: list[futures.Future] = []
+        self._blocks: dict[str, tuple[str, int]] = {}  # request and number of each block hash that was looked for
         self._where = payload.places(self.shape.num_layers, self.shape.kv_heads)
         self._transfers = Transfers(release)
         self.store = ByteStore(vllm.real.KVTransferThread, given.get("stored_before") or [], self._content_of)
@@ -279,7 +283,7 @@ class Instance:
         """Ends every thread of the instance and closes its sockets."""
         self.store.lookup_gate.open()
         self.store.transfer_gate.open()
-        self._wait_for_lookups([future for _, future in self.lookups_sent])
+        self._wait_for_lookups(self.lookups_sent)
         self._transfers.end()
         for rank in self.ranks:
             rank.connector.shutdown()
@@ -292,15 +296,13 @@ class Instance:
 
     @staticmethod
     def _end_lookup_server(server) -> None:
-        """The server answers a message that it does not know, and then looks whether to go on."""
+        """The server looks whether to go on after each message; it answers one that it does not know."""
         server.running = False
         with zmq.Context() as context, context.socket(zmq.REQ) as socket:
             socket.linger = 0
             socket.connect(f"ipc://{server._ipc_path}")
             socket.send(b"end")
-            if not socket.poll(int(WAIT_SECONDS * 1000)):
-                raise Stuck(f"lookup server: does not answer within {WAIT_SECONDS:g} s")
-        server.thread.join(WAIT_SECONDS)
+            server.thread.join(WAIT_SECONDS)
         if server.thread.is_alive():
             raise Stuck(f"lookup server: does not end within {WAIT_SECONDS:g} s")
         server.close()
@@ -349,7 +351,6 @@ class Instance:
         offer, submit = child.get_num_new_matched_tokens, self.client.executor.submit
 
         def get_num_new_matched_tokens(request, computed):
-            self._asking = request.request_id
             matched, load_async = offer(request, computed)
             self.asked.append({"req": request.request_id, "num_tokens": request.num_tokens, "num_computed": computed,
                                "result": matched, "load_async": load_async})
@@ -357,7 +358,8 @@ class Instance:
 
         def submitted(*arguments):
             future = submit(*arguments)
-            self.lookups_sent.append((self._asking, future))
+            self.lookups_sent.append(future)
+            self._pending_lookups.append(future)
             return future
 
         child.get_num_new_matched_tokens = get_num_new_matched_tokens
@@ -371,14 +373,18 @@ class Instance:
         return self.texts[name].cells(self.requests[name].all_token_ids)
 
     def _content_of(self, key: str) -> bytes:
-        """What another instance stored under a key: the block of the prompt that has this hash."""
-        block_hash = key.rpartition("@")[2]
-        for name, request in self.requests.items():
-            for index, each in enumerate(request.block_hashes):
-                if each.hex() == block_hash:
-                    block = self.cells(name)[index * self.shape.block_size:(index + 1) * self.shape.block_size]
-                    return self._object(block[:, :, self._heads_of_key(key)])
-        raise ValueError(f"{key}: no request has a block of this hash")
+        """What a key promises: the bytes of the block that has its hash, on the heads of its shard."""
+        name, index = self._block_of(key.rpartition("@")[2])
+        block = self.cells(name)[index * self.shape.block_size:(index + 1) * self.shape.block_size]
+        return self._object(block[:, :, self._heads_of_key(key)])
+
+    def _block_of(self, block_hash: str) -> tuple[str, int]:
+        if block_hash not in self._blocks:
+            self._blocks = {each.hex(): (name, index) for name, request in self.requests.items()
+                            for index, each in enumerate(request.block_hashes)}
+        if block_hash not in self._blocks:
+            raise ValueError(f"no request has a block of the hash {block_hash}")
+        return self._blocks[block_hash]
 
     def _heads_of_key(self, key: str) -> list[int]:
         """The heads of a store shard, or of the ranks that share a key."""
@@ -413,12 +419,14 @@ class Instance:
             for rank in self.ranks:
                 rank.poison()
 
-    def pending_lookups(self) -> list[tuple[str, futures.Future]]:
-        return [(name, future) for name, future in self.lookups_sent if not future.done()]
+    def _waiting(self) -> list[futures.Future]:
+        """Lookups without an answer that were not cancelled, the oldest first."""
+        self._pending_lookups = [future for future in self._pending_lookups if not future.done()]
+        return self._pending_lookups
 
     def answer_lookups(self, count: int | None = None) -> None:
         """Lets waiting lookups be answered, the oldest first, and waits until the answers have arrived."""
-        for _, future in self.pending_lookups()[:count]:
+        for future in self._waiting()[:count]:
             self.store.lookup_gate.let_one_through()
             self._wait_for_lookups([future])
             self.store.lookup_gate.close()
@@ -426,7 +434,7 @@ class Instance:
 
     def _settle_lookups(self) -> None:
         """Until the oldest lookup that waits has reached the store; the others then wait behind it, in order."""
-        for _, future in self.pending_lookups()[:1]:
+        for future in self._waiting()[:1]:
             self.store.lookup_gate.wait_for_call(future)
 
     @staticmethod
@@ -446,6 +454,10 @@ class Instance:
         self.store.transfer_gate.close()
         self._settle_lookups()
         return counts, preempted
+
+    def wrong_bytes(self) -> int:
+        """In memory where vLLM takes them for present, and in what was put."""
+        return self.runner.wrong_bytes + self.store.wrong_bytes
 
     def take_transfers(self) -> tuple[list[dict], list[dict], list[dict]]:
         """Existence checks before saving, puts and gets of all ranks since the last call, by rank."""

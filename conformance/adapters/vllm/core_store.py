@@ -59,7 +59,8 @@ class Gate:
 
 
 class ByteStore:
-    """What the ranks of an instance share. `content_of` gives the bytes of a key that was there before the case."""
+    """What the ranks of an instance share. `content_of` gives the bytes that a key promises: those of a key that was
+    there before the case, and those that a put must bring."""
 
     def __init__(self, transfer_thread_class: type, stored_before: list[str], content_of: Callable[[str], bytes]):
         self.transfer_thread_class = transfer_thread_class
@@ -67,6 +68,7 @@ class ByteStore:
         self.content_of = content_of
         self.memory: dict[int, memoryview] = {}  # by number of the storage
         self.lookup_gate, self.transfer_gate = Gate("lookup"), Gate("transfer")
+        self.wrong_bytes = 0  # that were put
         self.lookups: list[int] = []  # keys of each existence call of a lookup
         self.lookups_raise = False
         self.clients: list["Client"] = []  # in order of the ranks
@@ -74,6 +76,12 @@ class ByteStore:
     def segment(self, address: int, size: int) -> memoryview:
         number, offset = place_of(address)
         return self.memory[number][offset:offset + size]
+
+    def write(self, key: str, content: bytes) -> None:
+        right = self.content_of(key)
+        if content != right:
+            self.wrong_bytes += sum(one != other for one, other in zip(content, right)) + abs(len(content) - len(right))
+        self.objects[key] = content
 
     def read(self, key: str) -> bytes | None:
         if key not in self.objects:
@@ -120,7 +128,7 @@ class Client:
         self._store.transfer_gate.enter()
         for key, starts, lengths in zip(keys, addresses, sizes, strict=True):
             parts = [self._store.segment(start, length) for start, length in zip(starts, lengths, strict=True)]
-            self._store.objects[key] = b"".join(parts)
+            self._store.write(key, b"".join(parts))
             self.puts.append({"rank": self._rank, "key": key, "bytes": sum(lengths), "segments": len(parts)})
         return [0] * len(keys)
 

@@ -14,6 +14,7 @@ import threading
 import numpy
 
 GOLDEN = 0x9E3779B97F4A7C15
+MIX_1, MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 MASK = (1 << 64) - 1
 CANARY = 0xC7  # memory holds this before anything is loaded or computed
 VOCABULARY = 50000
@@ -22,8 +23,8 @@ CELL_BYTES = 16
 
 def mix(x: numpy.ndarray) -> numpy.ndarray:
     """SplitMix64 finaliser over an array of uint64."""
-    x = (x ^ (x >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+    x = (x ^ (x >> numpy.uint64(30))) * numpy.uint64(MIX_1)
+    x = (x ^ (x >> numpy.uint64(27))) * numpy.uint64(MIX_2)
     return x ^ (x >> numpy.uint64(31))
 
 
@@ -58,7 +59,10 @@ class Text:
     def next_token(self, tokens) -> int:
         """The token that the imaginary model samples after `tokens`."""
         self.cells(tokens)
-        return int(mix(self._prefixes[len(tokens) - 1:len(tokens)])[0] % numpy.uint64(VOCABULARY))
+        x = int(self._prefixes[len(tokens) - 1])
+        x = (x ^ x >> 30) * MIX_1 & MASK  # mix() of one number
+        x = (x ^ x >> 27) * MIX_2 & MASK
+        return (x ^ x >> 31) % VOCABULARY
 
     def _extend(self, tokens: list[int]) -> None:
         new = []

@@ -28,10 +28,10 @@ class Script:
         answer = {"block_hashes": {name: [block_hash.hex() for block_hash in request.block_hashes]
                                    for name, request in instance.requests.items()},
                   "steps": steps, "stored_keys_total": len(instance.store.objects),
-                  "wrong_bytes": instance.runner.wrong_bytes}
+                  "wrong_bytes": instance.wrong_bytes()}
         if self._futures_after_abort is not None:
             answer["futures_after_abort"] = self._futures_after_abort
-        if any(future.cancelled() for _, future in instance.lookups_sent):  # aborted before its turn came
+        if any(future.cancelled() for future in instance.lookups_sent):  # aborted before its turn came
             answer["lookups_that_reached_the_store"] = len(instance.store.lookups)
         return answer
 

@@ -22,7 +22,7 @@ class SaveLcmSuite:
             block_hashes = [block_hash.hex() for block_hash in instance.requests[REQUEST].block_hashes]
             return {**selected, "block_hashes": block_hashes,
                     "steps_with_store_calls": [step for step in steps if step],
-                    "stored_keys_total": len(instance.store.objects), "wrong_bytes": instance.runner.wrong_bytes}
+                    "stored_keys_total": len(instance.store.objects), "wrong_bytes": instance.wrong_bytes()}
 
     @staticmethod
     def _selected(worker) -> dict:

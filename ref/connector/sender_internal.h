@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of the sender: which requests are registered, the keys of the job under way, and the calls made of them. For
  * sender*.c alone. */
-#ifndef MOON_CONNECTOR_SENDER_PARTS_H
-#define MOON_CONNECTOR_SENDER_PARTS_H
+#ifndef MOON_CONNECTOR_SENDER_INTERNAL_H
+#define MOON_CONNECTOR_SENDER_INTERNAL_H
 
 #include "ref/connector/ring.h"
 #include "ref/connector/sender.h"

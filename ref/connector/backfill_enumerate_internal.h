@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every case of the back-fill of decode blocks, and what must be put in each, worked out by brute force. This file
  * includes nothing of the connector: it is the other opinion in its proof. For backfill_test.c alone. */
-#ifndef MOON_CONNECTOR_BACKFILL_ENUMERATE_H
-#define MOON_CONNECTOR_BACKFILL_ENUMERATE_H
+#ifndef MOON_CONNECTOR_BACKFILL_ENUMERATE_INTERNAL_H
+#define MOON_CONNECTOR_BACKFILL_ENUMERATE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
