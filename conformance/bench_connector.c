@@ -215,7 +215,8 @@ static int start_requests(struct stepping *self) {
 }
 
 static int run_steps(struct stepping *self) {
-    uint64_t plain[MOON_BENCH_RUNS_MAX], block[MOON_BENCH_RUNS_MAX], save[MOON_BENCH_RUNS_MAX], ns = 0;
+    uint64_t plain[MOON_BENCH_RUNS_MAX] = {0}, block[MOON_BENCH_RUNS_MAX] = {0}, save[MOON_BENCH_RUNS_MAX] = {0},
+             ns = 0;
     struct bench *bench = self->bench;
     int status = 0;
     for (int64_t at = 0; at < (int64_t)bench->runs * BLOCK && status == 0; at++) {

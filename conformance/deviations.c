@@ -13,17 +13,18 @@
 /* The file itself becomes part of the program, so that an installed one needs none beside it. A unit test compares the
  * two, because the build does not see this file depend on it. */
 __asm__(".pushsection .rodata\n"
-        ".globl moon_deviations_start\n"
-        "moon_deviations_start:\n"
-        ".incbin \"conformance/deviations.json\"\n"
-        ".globl moon_deviations_end\n"
+        ".balign 8\n"
+        ".globl moon_deviations_bytes, moon_deviations_length\n"
+        "moon_deviations_length: .quad moon_deviations_end - moon_deviations_bytes\n"
+        "moon_deviations_bytes: .incbin \"conformance/deviations.json\"\n"
         "moon_deviations_end:\n"
         ".popsection\n");
-extern const char moon_deviations_start[], moon_deviations_end[];
+extern const char moon_deviations_bytes[];
+extern const uint64_t moon_deviations_length;
 
 const char *moon_deviations_text(size_t *length) {
-    *length = (size_t)(moon_deviations_end - moon_deviations_start);
-    return moon_deviations_start;
+    *length = moon_deviations_length;
+    return moon_deviations_bytes;
 }
 
 /* ---- the table ---- */

@@ -212,6 +212,16 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
     return status;
 }
 
+static int draw_case(struct drawing *drawing, struct moon_arena *arena, uint64_t number, struct moon_json **given) {
+    const struct moon_drawn_setting *setting = drawing->setting;
+    int status = moon_draw(arena, drawing->suite, setting->profile, setting->seed, number, given);
+    if (status == 0 || status == MOON_ERR_MEMORY)
+        return status ? no_memory(drawing->error) : 0;
+    return moon_fail(drawing->error, status, NULL,
+                     "the harness's fault: %s cannot draw case %" PRIu64 " of seed %" PRIu64, drawing->suite->name,
+                     number, setting->seed);
+}
+
 /* Draws, asks and judges cases [from, to). */
 static int judge_batch(struct drawing *drawing, uint64_t from, uint64_t to) {
     const struct moon_drawn_setting *setting = drawing->setting;
@@ -228,8 +238,8 @@ static int judge_batch(struct drawing *drawing, uint64_t from, uint64_t to) {
             status = no_memory(drawing->error);
         else if (setting->only && fnmatch(setting->only, ids[count], 0) != 0)
             continue;
-        else if (moon_draw(&arena, drawing->suite, setting->profile, setting->seed, i, &given) != 0)
-            status = no_memory(drawing->error);
+        else
+            status = draw_case(drawing, &arena, i, &given);
         ours[count] = (struct moon_question){.suite = drawing->suite, .profile = setting->profile, .given = given};
         theirs[count] = ours[count];
         count++;

@@ -67,7 +67,7 @@ int moon_judge_open_deviations(struct moon_judge_deviations *deviations, struct 
 int moon_judge_name_deviations(const struct moon_judge_deviations *deviations, struct moon_arena *arena, bool strict,
                                const struct moon_deviation_notes *notes, struct moon_result_case *one,
                                struct moon_error *error) {
-    if (notes->taken == 0)
+    if (notes->taken == 0 || (strict && one->outcome == MOON_OUTCOME_PASS)) /* what is right deviates in nothing */
         return 0;
     const char **names = moon_arena_array(arena, MOON_DEVIATION_COUNT, sizeof *names);
     for (int i = 0; i < MOON_DEVIATION_COUNT && names; i++)

@@ -135,7 +135,7 @@ static int make_question(struct moon_arena *arena, struct question *question, st
     question->source = "flags";
     question->profile = moon_cli_profile(profile_name, error);
     if (!question->profile)
-        return error->status;
+        return MOON_ERR_UNSUPPORTED;
     question->suite = moon_suite_find(asked.ask);
     return moon_plan_given(arena, question->profile, &asked, &question->given, error);
 }

@@ -257,6 +257,7 @@ void moon_core_draw_step(struct moon_core *core, struct moon_json *steps) {
         act(core, &core->requests[i], preempting);
     if (has_states(core))
         draw_states(core);
-    if (once(core, 12))
+    core->late = once(core, core->late ? 2 : 12); /* jobs that wait do so for a while */
+    if (core->late)
         moon_json_set(core->arena, core->step, "process_jobs", moon_json_bool(core->arena, false));
 }

@@ -34,6 +34,7 @@ struct moon_core {
     struct moon_core_request requests[MOON_CORE_REQUESTS_MAX];
     size_t request_count;
     int64_t next_block;
+    bool late;              /* the last step's jobs were left for later */
     struct moon_json *step; /* under way */
 };
 

@@ -102,7 +102,7 @@ static uint64_t draw_window(const struct drawing *drawing, uint64_t block) {
     static const int64_t around[] = {-1, 0, 1, 1, 2};
     if (once(drawing, 8))
         return 1 + below(drawing, 200);
-    int64_t window = (int64_t)(block * (1 + below(drawing, 4))) + PICK(drawing, around);
+    int64_t window = (int64_t)(block * (1 + below(drawing, 6))) + PICK(drawing, around);
     return window > 0 ? (uint64_t)window : 1;
 }
 

@@ -3,6 +3,9 @@
 #include "conformance/suites/engine_report.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void moon_engine_report_open(struct moon_engine_report *report) {
     moon_text_open(&report->key, report->arena->memory);
@@ -69,7 +72,7 @@ static void explain_rows(const struct moon_json *rows, bool put, const char *rul
     for (const struct moon_json *row = rows->first; row && shown < ROWS_SHOWN_MAX; row = row->next, shown++) {
         const char *key = moon_json_member(row, "key")->bytes;
         if (put)
-            moon_text_format(out, "  rank %" PRId64 " puts %s: %" PRId64 " bytes of %" PRId64 " buffers (%s)\n",
+            moon_text_format(out, "  rank %" PRId64 " puts %s: %" PRId64 " bytes, buffers: %" PRId64 " (%s)\n",
                              number_of(row, "rank"), key, number_of(row, "bytes"), number_of(row, "segments"), rule);
         else
             moon_text_format(out, "  rank %" PRId64 " gets %s: %" PRId64 " bytes (%s)\n", number_of(row, "rank"), key,
@@ -83,6 +86,16 @@ void moon_engine_explain_calls(const struct moon_json *gets, const struct moon_j
                                const char *put_rule, struct moon_text *out) {
     explain_rows(gets, false, get_rule, out);
     explain_rows(puts, true, put_rule, out);
+}
+
+void moon_engine_name_request(struct moon_error *error, const char *const names[], size_t count) {
+    static const char beginning[] = "Missing current block table for store request ";
+    char *slot = error->message + sizeof beginning - 1;
+    if (error->status != MOON_ERR_REFUSED || strncmp(error->message, beginning, sizeof beginning - 1) != 0)
+        return;
+    unsigned long number = strtoul(slot, NULL, 10);
+    if (number < count)
+        snprintf(slot, sizeof error->message - (sizeof beginning - 1), "%s", names[number]);
 }
 
 struct moon_json *moon_engine_hashes(struct moon_arena *arena, const struct moon_hashes *hashes) {

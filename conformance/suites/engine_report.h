@@ -22,6 +22,10 @@ void moon_engine_report_call(struct moon_engine_report *report, int64_t rank, co
 void moon_engine_explain_calls(const struct moon_json *gets, const struct moon_json *puts, const char *get_rule,
                                const char *put_rule, struct moon_text *out);
 
+/* What a release raises about a request names it; the reference, which knows slots alone, ends its message with the
+ * slot. Puts the name there. Other errors stay. */
+void moon_engine_name_request(struct moon_error *error, const char *const names[], size_t count);
+
 /* Hashes as an array of hex texts. */
 struct moon_json *moon_engine_hashes(struct moon_arena *arena, const struct moon_hashes *hashes);
 

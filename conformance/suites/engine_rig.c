@@ -260,20 +260,21 @@ static struct moon_kv_span span_of(const struct moon_rig *rig, uint32_t slot, in
                                  .end = end};
 }
 
-/* What a request finds when it starts must be there; what it computes then is. */
+/* Computes the step's tokens. What a request that starts has cached must be there then: it may be another request's
+ * work of the same step. */
 static void compute(struct moon_rig *rig, const struct moon_core_step *step) {
-    for (size_t i = 0; i < step->scheduled_count; i++) {
-        const struct moon_core_scheduled *one = &step->scheduled[i];
-        const struct moon_kv_span there = span_of(rig, one->slot, 0, one->computed_tokens);
-        for (size_t k = 0; one->fresh && k < rig->rank_count; k++)
-            rig->wrong_bytes += moon_kv_memory_wrong_bytes(&rig->ranks[k].kv, &there);
-    }
     for (size_t i = 0; i < step->scheduled_count; i++) {
         const struct moon_core_scheduled *one = &step->scheduled[i];
         const struct moon_kv_span made =
             span_of(rig, one->slot, one->computed_tokens, one->computed_tokens + one->tokens);
         for (size_t k = 0; k < rig->rank_count; k++)
             moon_kv_memory_write(&rig->ranks[k].kv, &made);
+    }
+    for (size_t i = 0; i < step->scheduled_count; i++) {
+        const struct moon_core_scheduled *one = &step->scheduled[i];
+        const struct moon_kv_span there = span_of(rig, one->slot, 0, one->computed_tokens);
+        for (size_t k = 0; one->fresh && k < rig->rank_count; k++)
+            rig->wrong_bytes += moon_kv_memory_wrong_bytes(&rig->ranks[k].kv, &there);
     }
     for (size_t i = 0; i < rig->delivery.count; i++) {
         const struct moon_delivery_item *item = &rig->delivery.items[i];
@@ -418,8 +419,8 @@ int moon_rig_step(struct moon_rig *rig, struct moon_core_step *step, struct moon
     if (status)
         return status;
     compute(rig, step);
-    take_told(rig, step, &results); /* of transfers before this step */
     status = queue_jobs(rig, error);
+    take_told(rig, step, &results); /* of transfers before this step: its own come after it */
     if (!status)
         status = moon_core_update(rig->core, &results, error);
     for (size_t i = 0; i < step->scheduled_count && !status; i++)

@@ -152,6 +152,8 @@ int moon_async_answer(const struct moon_suite_world *world, struct moon_arena *a
         built = moon_json_object(arena);
         moon_engine_report_open(&run.report);
         status = run_case(&run, built, &failure);
+        if (status)
+            moon_engine_name_request(&failure, its->names, its->name_count);
         moon_engine_report_close(&run.report);
         moon_rig_close(run.rig);
     }

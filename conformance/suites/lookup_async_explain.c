@@ -28,7 +28,8 @@ static void tell_action(const struct moon_async_case *its, const struct moon_asy
         moon_text_format(out, "  %s is aborted, unless it has ended (ENGINE-008)\n", its->names[action->slot]);
         break;
     case MOON_ASYNC_ANSWERS:
-        moon_text_format(out, "  %" PRId64 " lookups get their answer, in the order of their questions (ENGINE-009)\n",
+        moon_text_format(out,
+                         "  lookups that get their answer, in the order of their questions: %" PRId64 " (ENGINE-009)\n",
                          action->count);
         break;
     case MOON_ASYNC_RESET:

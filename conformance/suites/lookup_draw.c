@@ -7,7 +7,7 @@
 enum { TRIES = 16, KEYS_ABOUT = 1500, CHUNKS_MAX = 12 };
 
 /* What a group has up to a boundary; the rest is not there. */
-enum pattern { ALL, PREFIX, PREFIX_WITH_HOLE, TAIL, MANY, SOME, NONE, PATTERNS };
+enum pattern { ALL, PREFIX, PREFIX_WITH_HOLE, TAIL, TAILS, MANY, SOME, NONE, PATTERNS };
 
 struct drawing {
     struct moon_arena *arena;
@@ -17,6 +17,7 @@ struct drawing {
     struct moon_connector_case its;
     struct moon_hashes hashes;
     int64_t tokens, boundary;
+    size_t odd; /* group that has holes */
     struct moon_key_list keys;
 };
 
@@ -92,7 +93,7 @@ static int draw_request(struct drawing *drawing) {
     set(drawing, "num_tokens", moon_json_int(drawing->arena, drawing->tokens));
     set(drawing, "block_hashes", list);
     int64_t computed = 0;
-    if (once(drawing, 2))
+    if (once(drawing, 4))
         computed = (int64_t)below(drawing, (uint64_t)drawing->tokens + 1);
     if (!once(drawing, 6))
         computed -= computed % (once(drawing, 2) ? block : unit);
@@ -102,20 +103,37 @@ static int draw_request(struct drawing *drawing) {
 
 /* ---- the store ---- */
 
-/* Whether a group has its chunks: up to `end`, but for a hole, or only the last `tail` tokens. */
+/* Whether a group has its chunks: up to `end`, but for a hole, or only the last `tail` tokens; or of each scheduler
+ * block the last ones, up to `end` (lengths: how many, four bits for each of them). */
 struct presence {
     enum pattern pattern;
-    int64_t end, hole, tail;
+    int64_t end, hole, tail, block, scheduler_block;
+    uint64_t lengths;
 };
 
+/* Most groups have what a hit at the boundary needs; the others decide. */
 static struct presence draw_presence(const struct drawing *drawing, size_t group) {
     const struct moon_layout_model *model = &drawing->its.engine.model;
     int64_t block = model->groups[group].block_tokens, unit = model->hash_block_tokens;
-    struct presence out = {.pattern = (enum pattern)below(drawing, once(drawing, 4) ? PATTERNS : MANY)};
-    out.end = drawing->boundary + moon_random_between(drawing->random, -1, 1) * (once(drawing, 2) ? unit : block);
+    struct presence out = {.pattern = once(drawing, 2) ? ALL : PREFIX,
+                           .end = drawing->boundary,
+                           .block = block,
+                           .scheduler_block = model->scheduler_block_tokens,
+                           .lengths = moon_random_u64(drawing->random)};
+    if (group != drawing->odd && !once(drawing, 5))
+        return out;
+    bool sparse = !moon_spec_is_full(moon_layout_group_spec(&model->groups[group])) && once(drawing, 2);
+    out.pattern = sparse ? TAILS : (enum pattern)below(drawing, once(drawing, 4) ? PATTERNS : MANY);
+    out.end += moon_random_between(drawing->random, -1, 1) * (once(drawing, 2) ? unit : block);
     out.hole = out.end - (int64_t)below(drawing, 4) * (once(drawing, 2) ? unit : block);
     out.tail = (int64_t)(1 + below(drawing, 5)) * block;
     return out;
+}
+
+static bool in_tails(const struct presence *presence, int64_t end) {
+    int64_t number = (end - 1) / presence->scheduler_block, left = (number + 1) * presence->scheduler_block - end;
+    int64_t length = (int64_t)(presence->lengths >> (number % 16 * 4) & 15);
+    return left < length % (presence->scheduler_block / presence->block + 2) * presence->block;
 }
 
 static bool has_chunk(const struct drawing *drawing, const struct presence *presence, int64_t end) {
@@ -128,6 +146,8 @@ static bool has_chunk(const struct drawing *drawing, const struct presence *pres
         return end <= presence->end && end != presence->hole;
     case TAIL:
         return end <= presence->end && end > presence->end - presence->tail;
+    case TAILS:
+        return end <= presence->end && in_tails(presence, end);
     case MANY:
         return !once(drawing, 8);
     case SOME:
@@ -141,7 +161,7 @@ static bool has_chunk(const struct drawing *drawing, const struct presence *pres
 static void draw_store(struct drawing *drawing, const bool *present) {
     struct moon_json *list = moon_json_array(drawing->arena);
     struct moon_json *answers = moon_json_object(drawing->arena);
-    bool gaps = once(drawing, 4), overrides = once(drawing, 5);
+    bool gaps = once(drawing, 6), overrides = once(drawing, 8);
     struct moon_text key;
     moon_text_open(&key, drawing->arena->memory);
     for (size_t i = 0; i < drawing->keys.count; i++) {
@@ -173,8 +193,9 @@ static int draw_chunks(struct drawing *drawing) {
     bool *present = moon_arena_array(drawing->arena, drawing->keys.hash_count, sizeof *present);
     if (!present || drawing->keys.failed)
         return MOON_ERR_MEMORY;
-    drawing->boundary = (int64_t)below(drawing, (uint64_t)(limit / align) + 1) * align;
-    bool noise = once(drawing, 4);
+    drawing->boundary = limit - (once(drawing, 2) ? (int64_t)below(drawing, (uint64_t)(limit / align) + 1) * align : 0);
+    drawing->odd = below(drawing, connector->model->group_count);
+    bool noise = once(drawing, 6);
     moon_asked_open(&asked, drawing->profile, connector->model, limit, (int64_t)drawing->hashes.count);
     for (; moon_asked_next(&asked, &group, &chunk); last = group) {
         if (group != last)

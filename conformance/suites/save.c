@@ -114,7 +114,7 @@ static int answer(const struct moon_suite_world *world, struct moon_arena *arena
                   const char *source, const struct moon_json *given, struct moon_json **result,
                   struct moon_error *error) {
     struct moon_save_case its;
-    struct moon_error failure;
+    struct moon_error failure = {0};
     struct moon_json *built = moon_json_object(arena);
     int status = moon_save_case_read(arena, profile, source, given, &its, &failure);
     its.its.connector.notes = moon_suite_notes(world);

@@ -24,17 +24,14 @@ static int get_tokens(const struct reader *r, const struct moon_json *object, co
     return moon_json_get_int(r->source, object, name, required, min, MOON_SAVE_TOKENS_MAX, out, r->error);
 }
 
-/* Opens an array or object of elements: *list stays NULL when it is left out; *out gets room for one struct each. */
+/* Opens an array or object: *list stays NULL when it is left out, else *out gets room for one struct an element. */
 static int open_list(const struct reader *r, const struct moon_json *object, const char *name, enum moon_json_type type,
-                     size_t element_bytes, struct moon_json **list, void *out) {
+                     size_t element_bytes, struct moon_json **list, void **out) {
     int status = moon_json_get(r->source, object, name, false, type, list, r->error);
     if (status || !*list)
         return status;
-    void *elements = moon_arena_array(r->arena, (*list)->count, element_bytes);
-    if (!elements)
-        return out_of_memory(r);
-    memcpy(out, &elements, sizeof elements);
-    return 0;
+    *out = moon_arena_array(r->arena, (*list)->count, element_bytes);
+    return *out ? 0 : out_of_memory(r);
 }
 
 /* ---- requests ---- */
@@ -67,10 +64,11 @@ static int read_request(const struct reader *r, const struct moon_json *place, s
 
 static int read_requests(const struct reader *r) {
     struct moon_json *list = NULL;
-    int status =
-        open_list(r, r->given, "requests", MOON_JSON_OBJECT, sizeof *r->out->requests, &list, &r->out->requests);
+    void *requests = NULL;
+    int status = open_list(r, r->given, "requests", MOON_JSON_OBJECT, sizeof *r->out->requests, &list, &requests);
     if (status || !list)
         return status;
+    r->out->requests = requests;
     if (list->count > MOON_SAVE_REQUESTS_MAX)
         return moon_json_fail(r->error, MOON_ERR_LIMIT, r->source, list, "at most %d requests", MOON_SAVE_REQUESTS_MAX);
     for (const struct moon_json *each = list->first; each && !status; each = each->next)
@@ -95,7 +93,9 @@ static int find_request(const struct reader *r, const struct moon_json *place, c
 static int read_names(const struct reader *r, const struct moon_json *step, const char *name, uint32_t **out,
                       size_t *count) {
     struct moon_json *list = NULL;
-    int status = open_list(r, step, name, MOON_JSON_ARRAY, sizeof **out, &list, out);
+    void *slots = NULL;
+    int status = open_list(r, step, name, MOON_JSON_ARRAY, sizeof **out, &list, &slots);
+    *out = slots;
     for (const struct moon_json *each = list ? list->first : NULL; each && !status; each = each->next) {
         if (each->type != MOON_JSON_STRING)
             return moon_json_fail(r->error, MOON_ERR_SCHEMA, r->source, each, "the name of a request is needed");
@@ -171,7 +171,9 @@ static int read_entry(const struct reader *r, const struct moon_json *place, boo
 static int read_entries(const struct reader *r, const struct moon_json *step, bool fresh, struct moon_save_entry **out,
                         size_t *count) {
     struct moon_json *list = NULL;
-    int status = open_list(r, step, fresh ? "new" : "cached", MOON_JSON_ARRAY, sizeof **out, &list, out);
+    void *entries = NULL;
+    int status = open_list(r, step, fresh ? "new" : "cached", MOON_JSON_ARRAY, sizeof **out, &list, &entries);
+    *out = entries;
     for (const struct moon_json *each = list ? list->first : NULL; each && !status; each = each->next)
         status = read_entry(r, each, fresh, &(*out)[(*count)++]);
     return status;
@@ -181,7 +183,9 @@ static int read_entries(const struct reader *r, const struct moon_json *step, bo
 
 static int read_outputs(const struct reader *r, const struct moon_json *place, struct moon_save_step *step) {
     struct moon_json *list = NULL;
-    int status = open_list(r, place, "output_tokens", MOON_JSON_OBJECT, sizeof *step->outputs, &list, &step->outputs);
+    void *outputs = NULL;
+    int status = open_list(r, place, "output_tokens", MOON_JSON_OBJECT, sizeof *step->outputs, &list, &outputs);
+    step->outputs = outputs;
     for (const struct moon_json *each = list ? list->first : NULL; each && !status; each = each->next) {
         struct moon_save_output *output = &step->outputs[step->output_count++];
         output->place = each;
@@ -259,7 +263,9 @@ static int read_step(const struct reader *r, const struct moon_json *place, stru
 
 static int read_steps(const struct reader *r) {
     struct moon_json *list = NULL;
-    int status = open_list(r, r->given, "steps", MOON_JSON_ARRAY, sizeof *r->out->steps, &list, &r->out->steps);
+    void *steps = NULL;
+    int status = open_list(r, r->given, "steps", MOON_JSON_ARRAY, sizeof *r->out->steps, &list, &steps);
+    r->out->steps = steps;
     for (const struct moon_json *each = list ? list->first : NULL; each && !status; each = each->next)
         status = read_step(r, each, &r->out->steps[r->out->step_count++]);
     return status;
@@ -269,8 +275,8 @@ int moon_save_case_read(struct moon_arena *arena, const struct moon_profile *pro
                         const struct moon_json *given, struct moon_save_case *out, struct moon_error *error) {
     static const char *const names[] = {MOON_CONNECTOR_MEMBERS, "requests", "existing_keys",
                                         "put_results",          "steps",    NULL};
-    const struct reader r = {arena, source, given, out, error};
     *out = (struct moon_save_case){.source = source};
+    const struct reader r = {arena, source, given, out, error};
     moon_key_set_open(&out->existing, arena);
     moon_key_set_open(&out->put_results, arena);
     int status = moon_json_closed(source, given, names, error);

@@ -339,7 +339,7 @@ int moon_save_explain(const struct moon_suite_world *world, struct moon_arena *a
                       struct moon_text *out, struct moon_error *error) {
     (void)world;
     struct moon_save_case its;
-    struct moon_error failure;
+    struct moon_error failure = {0};
     struct telling self = {
         .observer = {.began = began, .planned = planned, .called = called, .raised = raised, .ended = ended},
         .its = &its,

@@ -18,6 +18,8 @@ struct run {
     struct moon_engine_report report; /* of the present step */
 };
 
+static const char *const request_name = "r1"; /* of the one request */
+
 static void called(struct moon_rig_observer *self, int64_t rank, const struct moon_store_call *call,
                    const int64_t *values) {
     struct run *run = (struct run *)self;
@@ -97,7 +99,7 @@ static int run_step(struct run *run, int64_t number, struct moon_json *steps, st
     moon_json_set(arena, row, "exist_checks", sorted_checks(run, checks));
     struct moon_json *scheduled = moon_json_set(arena, row, "scheduled", moon_json_object(arena));
     for (size_t i = 0; i < planned.scheduled_count; i++)
-        moon_json_set(arena, scheduled, "r1", moon_json_int(arena, planned.scheduled[i].tokens));
+        moon_json_set(arena, scheduled, request_name, moon_json_int(arena, planned.scheduled[i].tokens));
     moon_json_set(arena, row, "gets", run->report.gets);
     return 0;
 }
@@ -137,6 +139,8 @@ int moon_lcm_answer(const struct moon_suite_world *world, struct moon_arena *are
         built = moon_json_object(arena);
         moon_engine_report_open(&run.report);
         status = run_case(&run, built, &failure);
+        if (status)
+            moon_engine_name_request(&failure, &request_name, 1);
         moon_engine_report_close(&run.report);
         moon_rig_close(run.rig);
     }

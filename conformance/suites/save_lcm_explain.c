@@ -37,24 +37,33 @@ static void tell_checks(const struct moon_json *checks, struct moon_text *out) {
     }
 }
 
-static void tell_step(const struct moon_json *row, const char *put_rule, struct moon_text *out) {
+/* The rule of a step's puts: after the first step that puts, single tokens fill decode blocks. */
+static const char *put_rule(const struct moon_lcm_case *its, const struct moon_json *row, bool first) {
+    const struct moon_connector *connector = &its->engine.its.connector;
+    const struct moon_json *scheduled = moon_json_member(row, "scheduled")->first;
+    if (connector->selection.space.format == MOON_STORE_MQA)
+        return "LCM-006";
+    if (!first && connector->saves_decode && scheduled && scheduled->integer == 1)
+        return "LCM-008";
+    return connector->saves_prefill ? "LCM-007" : its->delivered ? "LCM-002" : "LCM-001";
+}
+
+static void tell_step(const struct moon_json *row, const char *rule, struct moon_text *out) {
     moon_text_format(out, "step %" PRId64 "\n", moon_json_member(row, "step")->integer);
     for (const struct moon_json *one = moon_json_member(row, "scheduled")->first; one; one = one->next)
         moon_text_format(out, "  computes %" PRId64 " tokens\n", one->integer);
     tell_checks(moon_json_member(row, "exist_checks"), out);
-    moon_engine_explain_calls(moon_json_member(row, "gets"), moon_json_member(row, "puts"), "ENGINE-006", put_rule,
-                              out);
+    moon_engine_explain_calls(moon_json_member(row, "gets"), moon_json_member(row, "puts"), "ENGINE-006", rule, out);
 }
 
 static void tell(const struct moon_lcm_case *its, const struct moon_json *result, struct moon_text *out) {
-    const struct moon_connector *connector = &its->engine.its.connector;
-    const char *put_rule = connector->selection.space.format == MOON_STORE_MQA ? "LCM-006"
-                           : connector->saves_prefill                          ? "LCM-007"
-                           : its->delivered                                    ? "LCM-002"
-                                                                               : "LCM-001";
+    bool first = true;
     tell_layout(its, out);
-    for (const struct moon_json *row = moon_json_member(result, "steps_with_store_calls")->first; row; row = row->next)
-        tell_step(row, put_rule, out);
+    for (const struct moon_json *row = moon_json_member(result, "steps_with_store_calls")->first; row;
+         row = row->next) {
+        tell_step(row, put_rule(its, row, first), out);
+        first = first && moon_json_member(row, "puts")->count == 0;
+    }
     moon_text_format(out,
                      "all other steps call the store for lookups at most: no block fills in them\n"
                      "in the end: %" PRId64 " keys stored, %" PRId64 " wrong bytes (ENGINE-015)\n",

@@ -330,7 +330,7 @@ static int run_step(struct run *run, size_t number) {
 
 int moon_save_run(struct moon_arena *arena, struct moon_save_case *its, struct moon_save_observer *observer,
                   struct moon_save_outcome *outcome, struct moon_error *error) {
-    struct moon_error failure;
+    struct moon_error failure = {0};
     struct run run = {.arena = arena,
                       .memory = arena->memory,
                       .its = its,

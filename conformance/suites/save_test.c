@@ -13,7 +13,7 @@ static const char *json(const char *text) {
     static int turn;
     char *out = buffers[turn++ % 4];
     size_t i = 0;
-    for (; text[i] && i < sizeof buffers[0] - 1; i++)
+    for (; i < sizeof buffers[0] - 1 && text[i]; i++)
         out[i] = text[i] == '\'' ? '"' : text[i];
     out[i] = '\0';
     return out;
@@ -320,5 +320,5 @@ int main(int argc, char *argv[]) {
         {"refused memory is told", refused_memory_is_told},
         {NULL, NULL},
     };
-    return moon_unit_main("suite save", cases, argc, argv);
+    return moon_unit_main("save", cases, argc, argv);
 }

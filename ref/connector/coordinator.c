@@ -242,6 +242,8 @@ static int search_pass(struct search *search, int64_t *hit, struct moon_error *e
         if (status)
             return status;
         its->searched = true;
+        if (its->length > *hit) /* only Mamba does (HIT-007) */
+            moon_deviation_note(search->connector->notes, MOON_DEVIATION_MAMBA_LOOKS_BEYOND);
         if (ask.drop)
             its->verified = true;
         else if (its->length < *hit)

@@ -240,7 +240,12 @@ static void mamba_overshoots_up_to_026(void) {
                                      16,          16,
                                      true,        {"11100000", "00010000", "11111111"}};
         struct moon_error error;
+        struct ready ready;
+        int64_t hit;
         MOON_CHECK_INT(hit_of(&pair, 128, &error), two[i]);
+        make_ready(&pair, &ready);
+        moon_hit_search(&ready.connector, &ready.presence, 128, &hit, &error);
+        MOON_CHECK_INT(moon_deviation_noted(&ready.notes, MOON_DEVIATION_MAMBA_LOOKS_BEYOND), two[i] > 0);
         MOON_CHECK_INT(hit_of(&triple, 128, &error), three[i]);
     }
 }

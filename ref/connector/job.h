@@ -41,8 +41,10 @@ struct moon_boundary_put {
  *   boundary            puts beside the normal ones, in order
  *   load                tokens load_local_tokens (cached by the engine) to load_hit_tokens - 1 are got
  *   tail_boundaries     per group the hash boundary that keys its last chunk; NULL before 0.29
- *   token_ids           of the tokens up to save_tokens, or NULL
- *   tables              always set */
+ *   token_ids           of the first token_id_count tokens, or NULL
+ *   tables              always set
+ *   request             up to 0.26, where a save may be planned for tokens that are not known yet: what hashes they
+ *                       have when the job runs; NULL: no more than `hashes` */
 struct moon_job {
     struct moon_memory *memory;
     unsigned references;
@@ -50,7 +52,9 @@ struct moon_job {
     uint32_t slot;
     size_t group_count;
     struct moon_hashes hashes;
+    const struct moon_request *request;
     const uint32_t *token_ids;
+    int64_t token_id_count;
     struct moon_tables *tables;
     bool save;
     int64_t save_tokens, prefill_end_tokens;

@@ -109,5 +109,5 @@ int main(int argc, char *argv[]) {
         {"refused memory is told and nothing leaks", refused_memory_is_told_and_nothing_leaks},
         {NULL, NULL},
     };
-    return moon_unit_main("jobs", cases, argc, argv);
+    return moon_unit_main("job", cases, argc, argv);
 }

@@ -59,13 +59,16 @@ static bool tell_parent(struct moon_kv_events *events, const struct moon_job *jo
 
 static bool tell_tokens(struct moon_kv_events *events, const struct moon_job *job, const struct moon_chunk *chunk,
                         struct moon_kv_event *event) {
-    size_t count = (size_t)(chunk->end_tokens - chunk->start_tokens);
-    if (!job->token_ids)
+    bool cut = events->connector->profile->event_ids_of_start;
+    if (!job->token_ids || (cut && job->token_id_count == 0))
         return true;
+    int64_t end = chunk->end_tokens < job->token_id_count ? chunk->end_tokens : job->token_id_count;
+    size_t count = end > chunk->start_tokens ? (size_t)(end - chunk->start_tokens) : 0;
     uint32_t *ids = moon_arena_array(&events->arena, count, sizeof *ids);
     if (!ids)
         return false;
-    memcpy(ids, job->token_ids + chunk->start_tokens, count * sizeof *ids);
+    if (count > 0)
+        memcpy(ids, job->token_ids + chunk->start_tokens, count * sizeof *ids);
     event->token_ids = ids;
     event->token_count = count;
     event->tokens_known = true;

@@ -35,7 +35,7 @@ static void begin(const char *name, bool whole) {
         digests[i] = (uint8_t)(0x10 + i / 32);
     for (size_t i = 0; i < 64; i++)
         ids[i] = (uint32_t)(1000 + i);
-    job = (struct moon_job){.hashes = {digests, 32, 8}, .token_ids = ids, .save_tokens = 64};
+    job = (struct moon_job){.hashes = {digests, 32, 8}, .token_ids = ids, .token_id_count = 64, .save_tokens = 64};
     moon_kv_events_open(&events, &connector, whole, moon_memory_heap());
 }
 
@@ -153,6 +153,22 @@ static void without_ids_the_list_is_unknown(void) {
     moon_kv_events_close(&events);
 }
 
+static void up_to_28_ids_end_with_the_step_of_the_start(void) {
+    const struct moon_stored_block blocks[] = {block(0, 1, false), block(0, 2, false), block(0, 3, false)};
+    begin("vllm-0.28", false);
+    job.token_id_count = 20;
+    add(blocks, 3, false);
+    MOON_CHECK_INT(events.events[0].token_count, 8);
+    MOON_CHECK_INT(events.events[1].token_count, 4); /* cut */
+    MOON_CHECK_INT(events.events[1].token_ids[3], 1019);
+    MOON_CHECK_INT(events.events[2].token_count, 0);
+    CU_ASSERT_TRUE(events.events[2].tokens_known);
+    job.token_id_count = 0; /* after a preemption nothing is known */
+    add(blocks, 1, false);
+    CU_ASSERT_FALSE(events.events[3].tokens_known);
+    moon_kv_events_close(&events);
+}
+
 static void in_21_the_block_is_of_one_rank(void) {
     begin("vllm-0.21", false);
     const struct moon_stored_block blocks[] = {block(1, 0, false)};
@@ -191,6 +207,7 @@ static void each_copy_may_be_refused(void) {
     moon_kv_events_close(&events);
     job.hashes = (struct moon_hashes){wide, 65536, 2};
     job.token_ids = many;
+    job.token_id_count = 65536;
     const struct moon_stored_block blocks[] = {{0, {1, 8, 65536, 1, 1}, false}};
     struct moon_stored stored = {&job, blocks, 1, false};
     for (uint64_t n = 2; n < 5; n++) {
@@ -209,6 +226,8 @@ int main(int argc, char *argv[]) {
         {"a failed put is not told", a_failed_put_is_not_told},
         {"up to 0.28 a failed put is told, strict not", up_to_28_a_failed_put_is_told},
         {"without token ids the list is unknown", without_ids_the_list_is_unknown},
+        {"up to 0.28 token ids end with the step in which the request started",
+         up_to_28_ids_end_with_the_step_of_the_start},
         {"in 0.21 the block size is that of one rank", in_21_the_block_is_of_one_rank},
         {"refused memory adds nothing and leaks nothing", refused_memory_adds_nothing},
         {"each copy of an event may be refused", each_copy_may_be_refused},

@@ -2,6 +2,8 @@
 /* What is put beside the normal save: Mamba states at their positions, and the tail of a prompt. */
 #include "ref/connector/scheduler_internal.h"
 
+#include <assert.h>
+
 /* A list of puts, made in scratch memory before a job copies it. */
 struct put_list {
     struct moon_memory *memory;
@@ -13,6 +15,11 @@ static int puts_open(struct put_list *list, struct moon_memory *memory, size_t c
     *list = (struct put_list){.memory = memory, .capacity = capacity};
     list->puts = capacity > 0 ? memory->resize(memory, NULL, 0, capacity * sizeof *list->puts) : NULL;
     return capacity > 0 && !list->puts ? MOON_ERR_MEMORY : 0;
+}
+
+static void puts_add(struct put_list *list, size_t group, int64_t block, int64_t tokens) {
+    assert(list->puts && list->count < list->capacity);
+    list->puts[list->count++] = (struct moon_boundary_put){group, block, tokens};
 }
 
 static void puts_close(struct put_list *list) {
@@ -45,7 +52,7 @@ static size_t tail_puts(struct moon_tail_walk walk, const struct moon_job *job, 
         if ((uint64_t)chunk.id >= table->count || table->blocks[chunk.id] == 0)
             continue;
         if (list)
-            list->puts[list->count++] = (struct moon_boundary_put){group, table->blocks[chunk.id], chunk.end_tokens};
+            puts_add(list, group, table->blocks[chunk.id], chunk.end_tokens);
         count++;
     }
     return count;
@@ -68,7 +75,7 @@ int moon_plan_tail(const struct moon_scheduler *scheduler, struct moon_job *job,
         return MOON_ERR_MEMORY;
     tail_puts(walk, job, &list);
     for (size_t i = 0; i < job->boundary_count; i++)
-        list.puts[list.count++] = job->boundary[i];
+        puts_add(&list, job->boundary[i].group, job->boundary[i].block, job->boundary[i].tokens);
     int status = moon_job_set_boundary(job, list.puts, list.count);
     puts_close(&list);
     return status;
@@ -109,7 +116,7 @@ static void accept(const struct moon_planning *planning, const struct run *run, 
         const struct moon_boundary_put *put = &planning->step->boundaries[i].put;
         if (all ||
             (put->tokens <= run->tracker->prefill_end_tokens && put->block != 0 && is_mamba(connector, put->group)))
-            list->puts[list->count++] = *put;
+            puts_add(list, put->group, put->block, put->tokens);
     }
 }
 

@@ -137,6 +137,21 @@ static void the_tail_goes_with_the_save_that_covers_the_prompt(void) {
     scene_close(&scene);
 }
 
+static void the_tail_goes_once(void) {
+    scene_set_hybrid(&scene, "0.33");
+    scene.options.save_decode_cache = true;
+    scene_request(&scene, 0, 83);
+    scene_open(&scene, 1);
+    scene_new(&scene, 0, 0, 83);
+    MOON_CHECK_TEXT(scene_step(&scene), "save 0 to 64 of 83 0:1005@80");
+    for (int64_t tokens = 84; tokens <= 128; tokens++) {
+        scene_know(&scene, 0, tokens);
+        scene_run(&scene, 0, tokens - 1, 1);
+        MOON_CHECK_TEXT(scene_step(&scene), tokens == 128 ? "save 0 to 128 of 83" : "");
+    }
+    scene_close(&scene);
+}
+
 static void a_short_prompt_has_a_tail_alone(void) {
     open_hybrid("0.33", 40);
     scene_new(&scene, 0, 0, 20);
@@ -439,6 +454,7 @@ int main(int argc, char *argv[]) {
         {"a tail of 0.27 delays the free", a_tail_of_27_delays_the_free},
         {"a state of a waiting load of 0.28 has empty tables", a_state_of_a_waiting_load_of_28_has_empty_tables},
         {"the tail goes with the save that covers the prompt", the_tail_goes_with_the_save_that_covers_the_prompt},
+        {"the tail goes once", the_tail_goes_once},
         {"a short prompt has a tail alone", a_short_prompt_has_a_tail_alone},
         {"a prompt of one hash block has no tail", a_prompt_of_one_hash_block_has_no_tail},
         {"the tail stands before the states", the_tail_stands_before_the_states},
@@ -458,5 +474,5 @@ int main(int argc, char *argv[]) {
         {"refused memory is told and nothing leaks", refused_memory_is_told_and_nothing_leaks},
         {NULL, NULL},
     };
-    return moon_unit_main("boundaries and references", cases, argc, argv);
+    return moon_unit_main("scheduler_boundary", cases, argc, argv);
 }

@@ -18,12 +18,13 @@
  *   handed_off         boundary puts were given to a job
  *   preempted          remembered preemption (up to 0.24)
  *   load, can_load     a lookup promised tokens; the core took them
+ *   told_tokens        ids of so many tokens go with jobs (up to 0.28)
  *   waiting            blocks told when they were taken
  *   mark               last step that named the slot; table, job and tail_due belong to it
  *   previous, next     unfinished requests in the order in which they came */
 struct moon_tracker {
     const struct moon_request *request;
-    int64_t tracked_tokens, saved_tokens, prefill_end_tokens;
+    int64_t tracked_tokens, saved_tokens, prefill_end_tokens, told_tokens;
     int64_t load_local_tokens, load_hit_tokens;
     int64_t *load_boundaries;
     struct moon_tables *tables, *waiting;

@@ -176,5 +176,5 @@ int main(int argc, char *argv[]) {
         {"short hash lists are refused", short_hash_lists_are_refused},
         {NULL, NULL},
     };
-    return moon_unit_main("steps that no core makes", cases, argc, argv);
+    return moon_unit_main("scheduler_refusals", cases, argc, argv);
 }

@@ -185,11 +185,13 @@ static int plan_job(const struct moon_planning *planning, const struct entry *en
         return out_of_memory(planning);
     job->slot = request->slot;
     job->hashes = request->hashes;
+    job->request = connector->profile->chunk_end_hash ? NULL : request;
     job->prefill_end_tokens = tracker->prefill_end_tokens;
     job->save = wish.save;
     job->save_tokens = wish.save ? wish.save_tokens : 0;
     if (wish.save) {
         job->token_ids = connector->options.kv_events ? request->token_ids : NULL;
+        job->token_id_count = connector->profile->event_ids_of_start ? tracker->told_tokens : wish.save_tokens;
         tracker->saved_tokens = wish.save_tokens;
         tracker->tail_sent |= wish.tail;
         tracker->tail_due = wish.tail;
@@ -248,6 +250,7 @@ static int restart(const struct moon_planning *planning, const struct entry *ent
     tracker->no_table = false;
     tracker->tracked_tokens = its->computed_tokens + its->scheduled_tokens;
     tracker->prefill_end_tokens = prefill_end_tokens;
+    tracker->told_tokens = tracker->tracked_tokens;
     if (!scheduler->connector->profile->tables_of_step &&
         moon_tables_create(scheduler->memory, its->blocks, scheduler->connector->model->group_count, &tracker->tables))
         return out_of_memory(planning);

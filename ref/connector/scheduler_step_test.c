@@ -176,6 +176,23 @@ static void a_resumed_request_starts_again(void) {
     }
 }
 
+static void replayed_output_is_prefill(void) {
+    static const char *const profiles[] = {"0.28", "0.33"};
+    for (size_t i = 0; i < 2; i++) {
+        open_scene(profiles[i], MOON_ROLE_BOTH, 40);
+        scene_new(&scene, 0, 0, 40);
+        scene_step(&scene);
+        scene_know(&scene, 0, 70);
+        scene_preempt(&scene, 0);
+        scene_step(&scene);
+        scene_resume(&scene, 0, 0, 44);
+        MOON_CHECK_TEXT(scene_step(&scene), "save 0 to 32 of 70");
+        scene_run(&scene, 0, 44, 26); /* behind the prompt, but not behind the prefill */
+        MOON_CHECK_TEXT(scene_step(&scene), "save 0 to 64 of 70");
+        scene_close(&scene);
+    }
+}
+
 static void a_resume_without_blocks_is_skipped(void) {
     open_scene("0.33", MOON_ROLE_BOTH, 40);
     scene_new(&scene, 0, 0, 40);
@@ -442,6 +459,7 @@ int main(int argc, char *argv[]) {
         {"a consumer fills in when decode starts", a_consumer_fills_in_when_decode_starts},
         {"a consumer saves no prefill", a_consumer_saves_no_prefill},
         {"a resumed request starts again", a_resumed_request_starts_again},
+        {"replayed output is prefill", replayed_output_is_prefill},
         {"a resume without blocks is skipped", a_resume_without_blocks_is_skipped},
         {"a preempted request may come back as new", a_preempted_request_may_come_back_as_new},
         {"a remembered preemption restarts a running request", a_remembered_preemption_restarts_a_running_request},
@@ -460,5 +478,5 @@ int main(int argc, char *argv[]) {
         {"finished requests leave their place", finished_requests_leave_their_place},
         {NULL, NULL},
     };
-    return moon_unit_main("steps", cases, argc, argv);
+    return moon_unit_main("scheduler_step", cases, argc, argv);
 }

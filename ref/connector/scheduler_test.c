@@ -260,5 +260,5 @@ int main(int argc, char *argv[]) {
         {"slots may be sparse", slots_may_be_sparse},
         {NULL, NULL},
     };
-    return moon_unit_main("scheduler side", cases, argc, argv);
+    return moon_unit_main("scheduler", cases, argc, argv);
 }

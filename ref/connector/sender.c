@@ -122,11 +122,13 @@ static void end_raised(struct moon_sender *sender, const struct moon_error *erro
 
 /* Takes the oldest job under way, or drops it: its request is not live, or waits for room (SAVE-002, SAVE-025). */
 static void begin_job(struct moon_sender *sender) {
-    const struct moon_job *job = entry(sender)->job;
+    struct moon_job *job = entry(sender)->job;
     if (!moon_live_has(&sender->live, entry(sender)) || moon_live_pressed(&sender->live, entry(sender))) {
         end_job(sender, false);
         return;
     }
+    if (job->request && job->request->hashes.count > job->hashes.count)
+        job->hashes.count = job->request->hashes.count; /* SAVE-028 */
     sender->boundary = job->boundary_count > 0 && sender->connector->profile->boundary_rule != MOON_BOUNDARY_NONE;
     sender->stage = STAGE_BEGIN;
     if (!sender->boundary && job->save_tokens == 0)

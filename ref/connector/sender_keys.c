@@ -170,54 +170,51 @@ static int list_groups(struct moon_sender_keys *keys, struct moon_key_text *grou
     return bytes ? 0 : MOON_ERR_MEMORY;
 }
 
-/* Buffers of the keys first .. end - 1, which are of one group. */
-static int list_run(struct moon_sender_keys *keys, const struct moon_job *job, size_t first, size_t end,
-                    const struct moon_token_range *ranges, const int64_t *shards, struct moon_buffer *buffers,
-                    struct moon_error *error) {
-    const struct moon_layout_model *model = keys->connector->model;
-    size_t group = keys->puts[first].group;
-    const struct moon_block_table *table = &job->tables->groups[group];
-    uint64_t *blocks = moon_arena_array(&keys->arena, end - first, sizeof *blocks);
-    if (!blocks)
-        return MOON_ERR_MEMORY;
-    const struct moon_segment_request request = {
-        .block_size_tokens = (uint64_t)model->groups[group].block_tokens,
-        .hash_block_size_tokens = (uint64_t)model->hash_block_tokens,
-        .chunks = ranges + first,
-        .chunk_count = end - first,
-        .block_ids = (const uint64_t *)table->blocks, /* the same type but for the sign, and none is negative */
-        .block_count = table->count,
-        .shard_ids = shards + first,
-        .shard_count = end - first};
-    return moon_segments_list(keys->segments, &request, buffers + first * keys->segments->per_chunk, blocks, error);
-}
-
-/* Buffers of all keys in one array: whole blocks of boundary puts, else what the layout says of each chunk. */
-static int list_buffers(struct moon_sender_keys *keys, const struct moon_job *job, bool boundary,
-                        struct moon_buffer **out, struct moon_error *error) {
-    size_t per_chunk = keys->segments->per_chunk, count;
-    if (__builtin_mul_overflow(keys->count, per_chunk, &count))
-        return MOON_ERR_MEMORY;
-    struct moon_buffer *buffers = *out = moon_arena_array(&keys->arena, count, sizeof *buffers);
+/* Buffers of chunks in one array, as the layout has them: one request for each run of keys of one group. */
+static int list_chunks(struct moon_sender_keys *keys, const struct moon_job *job, uint64_t *blocks,
+                       struct moon_buffer *buffers, struct moon_error *error) {
     struct moon_token_range *ranges = moon_arena_array(&keys->arena, keys->count, sizeof *ranges);
     int64_t *shards = moon_arena_array(&keys->arena, keys->count, sizeof *shards);
-    if (!buffers || !ranges || !shards)
+    if (!ranges || !shards)
         return MOON_ERR_MEMORY;
-    for (size_t i = 0; i < keys->count; i++) {
-        const struct moon_put *put = &keys->puts[i];
-        ranges[i] = (struct moon_token_range){(uint64_t)put->chunk.start_tokens, (uint64_t)put->chunk.end_tokens};
-        shards[i] = put->shard;
-    }
     int status = 0;
-    for (size_t first = 0, end; !status && first < keys->count; first = end) {
-        for (end = first + 1; end < keys->count && keys->puts[end].group == keys->puts[first].group;)
-            end++;
-        if (!boundary)
-            status = list_run(keys, job, first, end, ranges, shards, buffers, error);
-        for (size_t i = first; boundary && i < end && !status; i++)
-            status = moon_segments_whole_block(keys->segments, (uint64_t)keys->puts[i].block, buffers + i * per_chunk,
-                                               error);
+    for (size_t first = 0, end = 0; !status && first < keys->count; first = end) {
+        size_t group = keys->puts[first].group;
+        for (; end < keys->count && keys->puts[end].group == group; end++) {
+            const struct moon_put *put = &keys->puts[end];
+            ranges[end] = (struct moon_token_range){(uint64_t)put->chunk.start_tokens, (uint64_t)put->chunk.end_tokens};
+            shards[end] = put->shard;
+        }
+        const struct moon_layout_model *model = keys->connector->model;
+        const struct moon_block_table *table = &job->tables->groups[group];
+        const struct moon_segment_request request = {
+            .block_size_tokens = (uint64_t)model->groups[group].block_tokens,
+            .hash_block_size_tokens = (uint64_t)model->hash_block_tokens,
+            .chunks = ranges + first,
+            .chunk_count = end - first,
+            .block_ids = (const uint64_t *)table->blocks, /* the same type but for the sign, and none is negative */
+            .block_count = table->count,
+            .shard_ids = shards + first,
+            .shard_count = end - first};
+        status = moon_segments_list(keys->segments, &request, buffers + first * keys->segments->per_chunk,
+                                    blocks + first, error);
     }
+    return status;
+}
+
+/* Buffers of all keys: whole blocks of boundary puts, else chunks. */
+static int list_buffers(struct moon_sender_keys *keys, const struct moon_job *job, bool boundary, uint64_t *blocks,
+                        struct moon_buffer **out, struct moon_error *error) {
+    size_t per_chunk = keys->segments->per_chunk, count;
+    bool fits = !__builtin_mul_overflow(keys->count, per_chunk, &count);
+    struct moon_buffer *buffers = *out = fits ? moon_arena_array(&keys->arena, count, sizeof *buffers) : NULL;
+    if (!buffers)
+        return MOON_ERR_MEMORY;
+    if (!boundary)
+        return list_chunks(keys, job, blocks, buffers, error);
+    int status = 0;
+    for (size_t i = 0; i < keys->count && !status; i++)
+        status = moon_segments_whole_block(keys->segments, blocks[i], buffers + i * per_chunk, error);
     return status;
 }
 
@@ -229,7 +226,7 @@ int moon_sender_keys_put(struct moon_sender_keys *keys, const struct moon_job *j
     struct moon_key_text *groups = NULL;
     int status = blocks ? list_blocks(keys, blocks, error) : MOON_ERR_MEMORY;
     if (!status && keys->segments)
-        status = list_buffers(keys, job, boundary, &buffers, error);
+        status = list_buffers(keys, job, boundary, blocks, &buffers, error);
     if (!status && options->enable_group_semantics) {
         groups = moon_arena_array(&keys->arena, keys->count, sizeof *groups);
         status = groups ? list_groups(keys, groups) : MOON_ERR_MEMORY;

@@ -45,8 +45,11 @@ static void set_scene(struct scene *scene, const char *profile, size_t groups) {
                             .memory = moon_memory_heap(),
                             .block_count = TOKENS_MAX};
     for (size_t g = 0; g < groups; g++) {
-        scene->groups[g] = (struct moon_layout_group){
-            .spec = {MOON_SPEC_FULL, 1, 8, 0}, .block_tokens = 16, .transferable = true, .prefix_cacheable = true};
+        scene->groups[g] =
+            (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
+                                       .block_tokens = 16,
+                                       .transferable = true,
+                                       .prefix_cacheable = true};
         for (int64_t i = 0; i < TOKENS_MAX; i++)
             scene->blocks[g][i] = (int64_t)(g + 1) * 100 + i;
     }
@@ -326,6 +329,29 @@ static void too_few_hashes_raise_before_any_call(void) {
     moon_job_release(job);
     MOON_CHECK_TEXT(calls(&scene), "");
     MOON_CHECK_TEXT(raised(&scene), "AssertionError: ");
+    close_scene(&scene);
+}
+
+static void up_to_026_a_job_that_waits_sees_later_hashes(void) {
+    struct scene scene;
+    struct moon_request request = {.prompt_tokens = 33};
+    open_scene(&scene, "0.24");
+    struct moon_job *job = make_job(&scene, 0, 48, 33, NULL, 0);
+    request.hashes = job->hashes;
+    job->request = &request;
+    MOON_CHECK_INT(moon_sender_queue(scene.sender, job), 0);
+    MOON_CHECK_INT(moon_sender_queue(scene.sender, job), 0);
+    MOON_CHECK_INT(moon_sender_queue(scene.sender, job), 0);
+    const struct moon_store_call *call;
+    const int64_t values[] = {1, 1, 1};
+    for (size_t hashes = 2; hashes <= 3; hashes++) {
+        request.hashes.count = hashes;
+        MOON_CHECK_INT(moon_sender_next(scene.sender, &call, NULL), 0);
+        MOON_CHECK_INT(call->count, hashes);
+        MOON_CHECK_INT(moon_sender_answer(scene.sender, values, hashes, NULL), 0);
+    }
+    moon_job_release(job);
+    MOON_CHECK_TEXT(calls(&scene), "?3 ! 0.1=100 0.2=101 0.3=102");
     close_scene(&scene);
 }
 
@@ -1080,6 +1106,37 @@ static void refused_memory_changes_nothing_and_leaks_nothing(void) {
     }
 }
 
+/* As above with so many keys that each list of a call is a piece of memory of its own. */
+static void refused_memory_of_large_calls_is_told(void) {
+    for (uint64_t at = 1;; at++) {
+        static struct scene scene;
+        struct moon_memory_failing failing;
+        struct moon_arena arena;
+        struct moon_segments segments;
+        moon_arena_open(&arena, moon_memory_heap());
+        set_scene(&scene, "0.33", 1);
+        for (size_t i = 0; i < TOKENS_MAX; i++)
+            scene.blocks[0][i] = 1;
+        scene.options.enable_group_semantics = scene.options.kv_events = true;
+        build_segments(&scene, &arena, &segments);
+        moon_memory_failing_init(&failing, moon_memory_heap(), at);
+        scene.memory = &failing.memory;
+        MOON_CHECK_INT(moon_connector_open(&scene.connector, &scene.profile, &scene.model, &scene.options, NULL), 0);
+        struct moon_rank rank = moon_rank_at(&scene.model, 0);
+        int status = moon_sender_open(&scene.sender, &scene.connector, &rank, scene.segments, scene.memory, NULL);
+        if (!status)
+            status = queue(&scene, 0, 16 * 400);
+        if (!status)
+            status = run_all(&scene);
+        moon_sender_close(scene.sender);
+        MOON_CHECK_INT(failing.held_bytes, 0);
+        MOON_CHECK_INT(status, failing.requests < at ? 0 : MOON_ERR_MEMORY);
+        moon_arena_close(&arena);
+        if (failing.requests < at)
+            break;
+    }
+}
+
 /* Whatever happens, each queued job is reported once, and no key is put twice into a store that keeps them. */
 static void every_job_is_reported_once(void) {
     struct moon_random random;
@@ -1125,6 +1182,7 @@ int main(int argc, char *argv[]) {
          up_to_028_a_short_table_raises_after_the_existence_check},
         {"strict skips missing blocks", strict_skips_missing_blocks},
         {"too few hashes raise before any call", too_few_hashes_raise_before_any_call},
+        {"up to 0.26 a job that waits sees hashes that came since", up_to_026_a_job_that_waits_sees_later_hashes},
         {"groups follow one another in one call", groups_follow_one_another_in_one_call},
         {"replicas share out chunks by their number", replicas_share_out_chunks_by_number},
         {"only missing shards are put", only_missing_shards_are_put},
@@ -1171,6 +1229,7 @@ int main(int argc, char *argv[]) {
         {"segments of another layout are refused", segments_of_another_layout_are_refused},
         {"a block beyond all memory is an error of ours", a_block_beyond_all_memory_is_an_error_of_ours},
         {"refused memory changes nothing and leaks nothing", refused_memory_changes_nothing_and_leaks_nothing},
+        {"refused memory of large calls is told", refused_memory_of_large_calls_is_told},
         {"every job is reported once", every_job_is_reported_once},
         {NULL, NULL}};
     return moon_unit_main("sender", cases, argc, argv);

@@ -21,7 +21,7 @@ static int reserve(struct moon_tables *tables, size_t group, size_t more) {
     if (__builtin_add_overflow(wanted, wanted / 2 + 4, &wanted) ||
         __builtin_mul_overflow(wanted, sizeof *table->blocks, &bytes))
         return MOON_ERR_MEMORY;
-    int64_t *blocks = tables->memory->resize(tables->memory, (void *)(uintptr_t)table->blocks,
+    int64_t *blocks = tables->memory->resize(tables->memory, (int64_t *)table->blocks,
                                              tables->capacities[group] * sizeof *blocks, bytes);
     if (!blocks)
         return MOON_ERR_MEMORY;
@@ -37,7 +37,7 @@ int moon_tables_append(struct moon_tables *tables, const struct moon_block_table
     for (size_t group = 0; group < tables->group_count; group++) {
         struct moon_block_table *table = &tables->groups[group];
         if (groups[group].count > 0)
-            memcpy((int64_t *)(uintptr_t)table->blocks + table->count, groups[group].blocks,
+            memcpy((int64_t *)table->blocks + table->count, groups[group].blocks,
                    groups[group].count * sizeof *table->blocks);
         table->count += groups[group].count;
     }
@@ -76,7 +76,6 @@ void moon_tables_release(struct moon_tables *tables) {
         return;
     struct moon_memory *memory = tables->memory;
     for (size_t group = 0; group < tables->group_count; group++)
-        memory->resize(memory, (void *)(uintptr_t)tables->groups[group].blocks,
-                       tables->capacities[group] * sizeof(int64_t), 0);
+        memory->resize(memory, (int64_t *)tables->groups[group].blocks, tables->capacities[group] * sizeof(int64_t), 0);
     memory->resize(memory, tables, tables_bytes(tables->group_count), 0);
 }

@@ -75,7 +75,7 @@ void moon_tracker_drop_load(struct moon_scheduler *scheduler, struct moon_tracke
 void moon_tracker_reset(struct moon_tracker *tracker, bool tracked) {
     moon_tables_release(tracker->tables);
     tracker->tables = NULL;
-    tracker->tracked_tokens = tracker->saved_tokens = tracker->prefill_end_tokens = 0;
+    tracker->tracked_tokens = tracker->saved_tokens = tracker->prefill_end_tokens = tracker->told_tokens = 0;
     tracker->tail_sent = tracker->handed_off = false;
     tracker->tracked = tracked;
     tracker->no_table = true;

@@ -142,8 +142,9 @@ bool moon_core_reset_connector(struct moon_core *core);
 /* Plans a step (ENGINE-003 to ENGINE-007). Returns 0, MOON_ERR_MEMORY, or what the port returned; after a failure the
  * engine can only be closed. */
 int moon_core_schedule(struct moon_core *core, struct moon_core_step *step, struct moon_error *error);
-/* Takes in what came of the step that was scheduled last (ENGINE-012, ENGINE-013). Returns as moon_core_schedule, and
- * MOON_ERR_RANGE for a slot that there is not, a token that none is, or counts that do not fit the step. */
+/* Takes in what came of the step that was scheduled last (ENGINE-012, ENGINE-013). Returns as moon_core_schedule;
+ * MOON_ERR_RANGE for a token that none is, or a count of tokens that does not fit the step; MOON_ERR_REFUSED
+ * (AssertionError) when a transfer is reported of a request that has none. */
 int moon_core_update(struct moon_core *core, const struct moon_core_results *results, struct moon_error *error);
 
 #ifdef __cplusplus

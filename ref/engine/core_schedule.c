@@ -69,7 +69,7 @@ static void plan_running(struct planning *planning) {
             .computed_tokens = request->computed_tokens,
             .scheduled_tokens = tokens,
             .blocks = any ? added : NULL,
-            .table = request->tables,
+            .table = any || !core->options.profile->tables_of_growing ? request->tables : NULL,
         };
         schedule(planning, request, false, tokens);
     }

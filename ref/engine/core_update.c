@@ -2,12 +2,9 @@
 /* What came of a step: sampled tokens, failed loads, finished transfers and jobs. */
 #include "ref/engine/core_internal.h"
 
-/* The request of a slot that workers report, or NULL with the error. */
-static struct moon_core_request *reported(const struct moon_core *core, uint32_t slot, struct moon_error *error) {
-    struct moon_core_request *request = slot < core->slot_capacity ? core->slots[slot] : NULL;
-    if (!request)
-        moon_fail(error, MOON_ERR_RANGE, NULL, "a worker reports slot %u, which no request has", slot);
-    return request;
+/* The request of a slot that workers report, or NULL. */
+static struct moon_core_request *reported(const struct moon_core *core, uint32_t slot) {
+    return slot < core->slot_capacity ? core->slots[slot] : NULL;
 }
 
 /* ---- sampled tokens ---- */
@@ -74,10 +71,8 @@ static int note_failures(struct moon_core *core, const struct moon_core_results 
             "for models with multiple KV cache groups. Connectors must report failed requests via "
             "KVConnectorTransferResults.failed_recving instead.");
     for (size_t i = 0; i < results->failed_request_count; i++) {
-        struct moon_core_request *request = reported(core, results->failed_requests[i], error);
-        if (!request)
-            return MOON_ERR_RANGE;
-        if (request->status != MOON_REQUEST_WAITING_FOR_REMOTE_KVS)
+        struct moon_core_request *request = reported(core, results->failed_requests[i]);
+        if (!request || request->status != MOON_REQUEST_WAITING_FOR_REMOTE_KVS)
             continue;
         request->load_failed = true;
         if (core->options.recompute_failed)
@@ -99,29 +94,26 @@ static void end_failed(struct moon_core *core) {
 
 /* ---- transfers ---- */
 
-static int take_transfers(struct moon_core *core, const struct moon_core_results *results, struct moon_error *error) {
-    for (size_t i = 0; i < results->received_count; i++) {
-        struct moon_core_request *request = reported(core, results->received[i], error);
-        if (!request)
-            return MOON_ERR_RANGE;
-        if (request->status == MOON_REQUEST_WAITING_FOR_REMOTE_KVS)
-            request->load_done = true;
-        else if (!moon_core_is_finished(request) || request->freed)
-            return moon_fail(error, MOON_ERR_RANGE, NULL, "a worker reports a load of slot %u, which loads nothing",
-                             results->received[i]);
-        else
-            moon_core_give_back(core, request);
-    }
-    for (size_t i = 0; i < results->sent_count; i++) {
-        struct moon_core_request *request = reported(core, results->sent[i], error);
-        if (!request)
-            return MOON_ERR_RANGE;
-        if (!moon_core_is_finished(request) || request->freed)
-            return moon_fail(error, MOON_ERR_RANGE, NULL, "a worker reports slot %u as sent, which holds no blocks",
-                             results->sent[i]);
-        moon_core_give_back(core, request);
-    }
+/* Gives the blocks of a request that has ended back. A release asserts that it still has it. */
+static int end_transfer(struct moon_core *core, struct moon_core_request *request, struct moon_error *error) {
+    if (!request || !moon_core_is_finished(request) || request->freed)
+        return moon_refuse(error, "AssertionError", "%s", "");
+    moon_core_give_back(core, request);
     return 0;
+}
+
+static int take_transfers(struct moon_core *core, const struct moon_core_results *results, struct moon_error *error) {
+    int status = 0;
+    for (size_t i = 0; i < results->received_count && !status; i++) {
+        struct moon_core_request *request = reported(core, results->received[i]);
+        if (request && request->status == MOON_REQUEST_WAITING_FOR_REMOTE_KVS)
+            request->load_done = true;
+        else
+            status = end_transfer(core, request, error);
+    }
+    for (size_t i = 0; i < results->sent_count && !status; i++)
+        status = end_transfer(core, reported(core, results->sent[i]), error);
+    return status;
 }
 
 int moon_core_update(struct moon_core *core, const struct moon_core_results *results, struct moon_error *error) {

@@ -198,11 +198,13 @@ struct moon_profile {
     bool events_of_all_workers;  /* up to 0.29, deviation connector.6.9: an event counts when every worker tells it */
     bool event_parent_of_chain;  /* 0.29: parent of an event is the hash before it; before: the last block put */
     bool event_block_of_rank;    /* 0.21: the block size of events is not multiplied by context parallelism */
+    bool event_ids_of_start;     /* up to 0.28: token ids of events end with the step in which the request started */
     bool event_group;            /* 0.23: events name the group */
     bool store_closed;           /* 0.24: closing a worker closes its store */
     bool close_waits;            /* 0.30: closing waits for the queues */
     /* the engine around the connector */
     bool holders_first;     /* 0.31: waiting requests that hold blocks go first; before: all that were skipped */
+    bool tables_of_growing; /* 0.29 alone: tables are told of requests that got blocks in the step, before: of none */
     bool losers_see_blocks; /* 0.26: under MultiConnector children that load nothing are told of blocks too */
     /* configuration */
     bool config_mode;        /* 0.22: mode, enable_offload, range checks, preferred segment, requester host name */

@@ -22,7 +22,9 @@ struct scene {
 };
 
 static void set_scene(struct scene *scene, int64_t tp, int64_t heads, size_t count, int64_t chunks) {
-    *scene = (struct scene){.save = {chunks * 16, chunks, chunks * 16, scene->tables}};
+    *scene = (struct scene){
+        .save = {
+            .tokens = chunks * 16, .hash_count = chunks, .prefill_end_tokens = chunks * 16, .tables = scene->tables}};
     for (size_t g = 0; g < count; g++) {
         scene->groups[g] =
             (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
@@ -179,6 +181,90 @@ static void a_prompt_without_hashes_for_it_has_no_tail(void) {
     MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "");
 }
 
+static void a_save_begins_where_the_last_one_ended(void) {
+    char out[512];
+    struct scene scene;
+    set_scene(&scene, 2, 1, 2, 6);
+    scene.save.start_tokens = 48;
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 0), "0.4.0=5 1.3.0=104 1.5.0=106"); /* stripes count from token 0 */
+    set_scene(&scene, 1, 8, 1, 6);
+    scene.groups[0].spec = (struct moon_layer_spec){.kind = MOON_SPEC_SLIDING_WINDOW, .window_tokens = 17};
+    scene.model.scheduler_block_tokens = 32;
+    scene.save.start_tokens = 32;
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 0), "0.3.0=4 0.5.0=6"); /* so does the mask */
+    scene.save.start_tokens = 96;
+    MOON_CHECK_TEXT(puts_of(out, "0.33", &scene, 0), "");
+}
+
+static void a_tail_that_is_put_apart_is_left_out(void) {
+    char out[512];
+    struct scene scene;
+    set_fine_scene(&scene, 1, 8, 32);
+    scene.save.tail_apart = true;
+    MOON_CHECK_TEXT(puts_of(out, "0.32", &scene, 0), "0.0.0=1 0.1.0=2 0.2.0=3 0.3.0=4");
+}
+
+/* The tail of a prompt as "group.chunk-end ...". */
+static const char *tail_of(char out[256], const char *profile, const struct scene *scene, int64_t prompt,
+                           int64_t computed, int64_t hash_count) {
+    struct moon_tail_walk walk;
+    struct moon_chunk chunk;
+    size_t group, used = 0;
+    out[0] = '\0';
+    moon_tail_open(&walk, release(profile), &scene->model, prompt, computed, hash_count);
+    while (moon_tail_next(&walk, &group, &chunk))
+        used += (size_t)snprintf(out + used, 256 - used, "%s%zu.%d-%d", used ? " " : "", group, (int)chunk.id,
+                                 (int)chunk.end_tokens);
+    return out;
+}
+
+static void a_tail_ends_at_the_last_hash_that_a_hit_can_have(void) {
+    char out[256];
+    struct scene scene;
+    set_fine_scene(&scene, 1, 8, 16);
+    scene.model.hash_block_tokens = 4;
+    scene.groups[0].block_tokens = 16;
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 45, 45, 11), "0.0-16 0.1-32 0.2-44");
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 44, 44, 11), "0.0-16 0.1-32 0.2-40");
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 45, 43, 11), ""); /* not computed yet */
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 45, 45, 10), ""); /* not hashed */
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 4, 4, 1), "");
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 65, 65, 16), ""); /* ends with a scheduler block */
+    MOON_CHECK_INT(moon_tail_tokens(&scene.model, 45), 44);
+    scene.model.speculative = true; /* one unit back, and the proof of one unit more */
+    MOON_CHECK_INT(moon_tail_tokens(&scene.model, 45), 40);
+    MOON_CHECK_INT(moon_tail_tokens(&scene.model, 3), 0);
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 45, 45, 11), "0.0-16 0.1-32 0.2-44");
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 45, 43, 11), "");
+}
+
+static void without_fine_hits_the_proof_is_a_whole_block(void) {
+    char out[256];
+    struct scene scene;
+    set_fine_scene(&scene, 1, 8, 32);
+    scene.model.speculative = true;
+    scene.groups[0].spec = (struct moon_layer_spec){.kind = MOON_SPEC_SLIDING_WINDOW, .window_tokens = 65};
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 130, 130, 8), ""); /* 112 and 32 more */
+    MOON_CHECK_TEXT(tail_of(out, "0.33", &scene, 130, 150, 9), "0.2-96 0.3-128 0.4-144");
+}
+
+static void too_few_hashes_are_told_when_a_walk_begins(void) {
+    struct scene scene;
+    struct moon_store_selection selection;
+    struct moon_puts walk;
+    struct moon_error error;
+    set_scene(&scene, 1, 8, 1, 3);
+    struct moon_rank rank = moon_rank_at(&scene.model, 0);
+    moon_store_select(release("0.33"), &scene.model, &selection);
+    scene.save.hash_count = 2;
+    MOON_CHECK_INT(moon_puts_begin(&walk, release("0.33"), &scene.model, &selection, &rank, &scene.save, &error),
+                   MOON_ERR_REFUSED);
+    MOON_CHECK_TEXT(error.type, "AssertionError");
+    MOON_CHECK_INT(moon_puts_open(&walk, release("0.33"), &scene.model, &selection, &rank, &scene.save, &error),
+                   MOON_ERR_REFUSED);
+    MOON_CHECK_INT(moon_puts_begin(&walk, release("0.26"), &scene.model, &selection, &rank, &scene.save, &error), 0);
+}
+
 static void an_empty_save_puts_nothing(void) {
     char out[512];
     struct scene scene;
@@ -241,6 +327,11 @@ int main(int argc, char *argv[]) {
         {"a tail that ends inside a block is put beside the whole block",
          a_tail_that_ends_inside_a_block_is_put_beside_it},
         {"a prompt without hashes for it has no tail", a_prompt_without_hashes_for_it_has_no_tail},
+        {"a save begins where the last one ended", a_save_begins_where_the_last_one_ended},
+        {"a tail that is put apart is left out", a_tail_that_is_put_apart_is_left_out},
+        {"a tail ends at the last hash that a hit can have", a_tail_ends_at_the_last_hash_that_a_hit_can_have},
+        {"without fine-grained hits EAGLE's proof is a whole block", without_fine_hits_the_proof_is_a_whole_block},
+        {"too few hashes are told when a walk begins", too_few_hashes_are_told_when_a_walk_begins},
         {"an empty save puts nothing", an_empty_save_puts_nothing},
         {"every object is put exactly once over all ranks", every_object_is_put_once},
         {NULL, NULL}};

@@ -108,7 +108,8 @@ static bool in_template(const struct moon_profile *profile, const struct moon_la
     int64_t per = model->scheduler_block_tokens / its->block_tokens, need = per, shift = 0;
     if (is_sliding(its)) {
         shift = moon_layout_group_eagle(model, group) ? 1 : 0;
-        need = window_chunks(its) + shift;
+        /* the search takes the last chunk, even for a window of one token */
+        need = larger(window_chunks(its), 1) + shift;
     } else if (is_mamba(its)) {
         need = 1;
     } else if (its->spec.kind == MOON_SPEC_CHUNKED_LOCAL) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of strict profiles in hashing, keys and layouts: each fault of a release is there, and is right in strict. */
-#include "ref/hash/chain.h"
-#include "ref/hash/none_hash.h"
+/* Tests of strict profiles in keys and layouts: each fault of a release is there, and is right in strict. */
 #include "ref/key/deviation.h"
 #include "ref/layout/lookup.h"
 #include "ref/layout/reach.h"
@@ -41,36 +39,6 @@ static struct moon_layout_model engine(const struct moon_layout_group *groups, s
                                       .scheduler_block_tokens = 64,
                                       .hash_block_tokens = 16,
                                       .model_name = moon_key_text("m")};
-}
-
-/* ---- hashing ---- */
-
-static int fill_once(void *context, void *bytes, size_t length) {
-    int *draws = context;
-    memset(bytes, ++*draws, length);
-    return 0;
-}
-
-static void check_none_hash(const struct moon_profile *profile, enum moon_hash_algorithm algorithm, bool random,
-                            size_t length) {
-    static struct moon_hasher hasher;
-    struct moon_none_hash_value value;
-    struct moon_error error;
-    int draws = 0;
-    const struct moon_entropy entropy = {fill_once, &draws};
-    moon_hasher_open(&hasher, algorithm, moon_memory_heap());
-    MOON_CHECK_INT(moon_none_hash(&hasher, profile, NULL, &entropy, NULL, &value, &error), 0);
-    MOON_CHECK_INT(value.random, random);
-    MOON_CHECK_INT(value.length, length);
-    moon_hasher_close(&hasher);
-}
-
-static void none_hash_without_a_seed_is_fixed(void) {
-    const struct pair pair = pair_of("0.28");
-    check_none_hash(pair.real, MOON_SHA256, true, 32);
-    check_none_hash(&pair.strict, MOON_SHA256, false, 32);
-    check_none_hash(pair.real, MOON_XXHASH, true, 32);
-    check_none_hash(&pair.strict, MOON_XXHASH, true, 16); /* it can be made to collide, so it stays random */
 }
 
 /* ---- keys ---- */
@@ -218,7 +186,6 @@ static void eagle_keeps_one_block_more_instead_of_none(void) {
 
 int main(int argc, char *argv[]) {
     static const struct moon_unit_case cases[] = {
-        {"strict: NONE_HASH without a seed is fixed", none_hash_without_a_seed_is_fixed},
         {"strict: the pipeline rank in keys counts PCP", the_pipeline_rank_counts_pcp},
         {"strict: replicas are counted by what ranks hold", replicas_are_counted_by_what_ranks_hold},
         {"strict: a model name with a rank in it is not edited", a_model_name_with_a_rank_in_it_is_not_edited},

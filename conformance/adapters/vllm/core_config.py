@@ -136,12 +136,12 @@ class CoreConfig:
         config, given, shape = self._config, self._given, self._shape
         step_tokens = given.get("max_tokens_per_step", STEP_TOKENS)
         model = Attributes(
-            model=given.get("model", "org/model-x"), max_model_len=1 << 16, uses_mrope=False, is_encoder_decoder=False,
-            runner_type="generate", is_diffusion=False, supports_multimodal_inputs=False, multimodal_config=None,
-            return_sampling_mask=False, is_hybrid=False, use_mla=False, enable_sleep_mode=False,
-            enable_cumem_allocator=False, dtype="bfloat16", enable_return_routed_experts=False,
-            is_multimodal_model=False, enforce_eager=True, get_num_layers=lambda parallel: shape.num_layers,
-            get_total_num_kv_heads=lambda: shape.kv_heads)
+            model=given.get("model", "org/model-x"), max_model_len=1 << 16, uses_mrope=False, uses_xdrope=False,
+            is_encoder_decoder=False, runner_type="generate", is_diffusion=False, supports_multimodal_inputs=False,
+            multimodal_config=None, return_sampling_mask=False, is_hybrid=False, use_mla=False,
+            enable_sleep_mode=False, enable_cumem_allocator=False, dtype="bfloat16",
+            enable_return_routed_experts=False, is_multimodal_model=False, enforce_eager=True,
+            get_num_layers=lambda parallel: shape.num_layers, get_total_num_kv_heads=lambda: shape.kv_heads)
         parallel = bare(config.ParallelConfig, tensor_parallel_size=shape.tp, pipeline_parallel_size=1, rank=rank,
                         world_size=shape.tp, data_parallel_index=0, data_parallel_rank=0, data_parallel_rank_local=0)
         cache = bare(config.CacheConfig, block_size=shape.block_size, num_gpu_blocks=shape.num_blocks,

@@ -7,6 +7,8 @@ the configuration (core_config.py), the connector that delivers prompts (out_of_
 writes payload.py's bytes where a model would write attention caches and checks every byte that vLLM takes for present.
 """
 import contextlib
+import inspect
+import itertools
 import os
 import queue
 import sys
@@ -24,9 +26,12 @@ import payload
 from core_config import CoreConfig, Shape
 from core_store import WAIT_SECONDS, ByteStore, Client
 from engine import STORE_CONFIG, write_store_config
-from release import BadCase, Release, Stuck
+from release import BadCase, NotHere, Release, Stuck
 from suite_hash import engine_start
 from torch_standin import DTYPES, Storage, contiguous_tensor
+
+
+SOCKET_FOLDERS = 64
 
 
 class _End:
@@ -46,12 +51,14 @@ class Transfers:
         self._threads: list[tuple[threading.Thread, queue.Queue]] = []
 
     def watch(self, worker) -> None:
-        receiving = worker.kv_recv_threads
-        if receiving:
-            self._count(worker.recv_request_queue)
-        if worker.kv_send_thread is not None:
-            self._count(worker.kv_send_thread.request_queue)
-        for thread in filter(None, [worker.kv_send_thread, *receiving]):
+        if hasattr(worker, "kv_recv_threads"):  # a pool of threads on one queue
+            threads = [worker.kv_send_thread, *worker.kv_recv_threads]
+        else:
+            threads = [worker.kv_send_thread, worker.kv_recv_thread]
+        threads = [thread for thread in threads if thread is not None]
+        for jobs in {id(thread.request_queue): thread.request_queue for thread in threads}.values():
+            self._count(jobs)
+        for thread in threads:
             self._watch_thread(thread)
 
     def _count(self, jobs) -> None:
@@ -234,6 +241,8 @@ class Instance:
     """The instance of a case. To be used as a context: its threads and sockets are its own."""
 
     def __init__(self, release: Release, vllm: SimpleNamespace, parts: SimpleNamespace, given: dict):
+        if "non_block" not in inspect.signature(vllm.real.LookupKeyClient.lookup).parameters:
+            raise NotHere("the release's lookup cannot be asynchronous (from 0.24 on it can)")
         self.vllm, self.parts, self.given, self.shape = vllm, parts, given, Shape(given)
         self.config = CoreConfig(vllm, given, self.shape)
         self.requests: dict = {}
@@ -290,15 +299,13 @@ class Instance:
         for client in self.lookup_ends.clients:
             client.executor.shutdown(wait=True)
             client.socket.close(linger=0)
-            client.ctx.term()
         for server in self.lookup_ends.servers:
             self._end_lookup_server(server)
 
-    @staticmethod
-    def _end_lookup_server(server) -> None:
+    def _end_lookup_server(self, server) -> None:
         """The server looks whether to go on after each message; it answers one that it does not know."""
         server.running = False
-        with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        with self.parts.sockets.socket(zmq.REQ) as socket:
             socket.linger = 0
             socket.connect(f"ipc://{server._ipc_path}")
             socket.send(b"end")
@@ -306,11 +313,12 @@ class Instance:
         if server.thread.is_alive():
             raise Stuck(f"lookup server: does not end within {WAIT_SECONDS:g} s")
         server.close()
-        server.ctx.term()
 
     @contextlib.contextmanager
     def _environment(self):
-        folder = self.vllm.folder.name
+        # A socket's file may vanish a little after the socket: the next case uses another folder.
+        folder = os.path.join(self.vllm.folder.name, f"sockets{next(self.parts.numbers) % SOCKET_FOLDERS}")
+        os.makedirs(folder, exist_ok=True)
         write_store_config(self.vllm, STORE_CONFIG)
         values = {"VLLM_RPC_BASE_PATH": folder, "VLLM_USE_V2_MODEL_RUNNER": "1"}
         kept = {name: os.environ.get(name) for name in values}
@@ -481,6 +489,15 @@ def store_child(connector):
 def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
     """Imports what an instance on the core scheduler needs besides what engine.prepare() imports."""
     connectors = "vllm.distributed.kv_transfer.kv_connector."
+    sockets = zmq.Context()  # of all cases: ending one sometimes takes for ever
+
+    class Zmq:
+        """zmq as the connector sees it."""
+
+        Context = staticmethod(lambda: sockets)
+
+        def __getattr__(self, name):
+            return getattr(zmq, name)
 
     @contextlib.contextmanager
     def real_threads(lookup_ends):
@@ -494,7 +511,7 @@ def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
         stood_in = [(vllm.worker.KVTransferThread, "start", vllm.real.start),
                     (vllm.worker, "LookupKeyServer", noted(vllm.real.LookupKeyServer, lookup_ends.servers)),
                     (vllm.scheduler, "LookupKeyClient", noted(vllm.real.LookupKeyClient, lookup_ends.clients)),
-                    (sys.modules["mooncake.store"], "MooncakeDistributedStore", Client)]
+                    (vllm.worker, "zmq", Zmq()), (sys.modules["mooncake.store"], "MooncakeDistributedStore", Client)]
         kept = [getattr(owner, name) for owner, name, _ in stood_in]
         for owner, name, value in stood_in:
             setattr(owner, name, value)
@@ -508,8 +525,9 @@ def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
     if isinstance(network.parse_url, type):  # a placeholder: urllib3 is not installed
         network.parse_url = urllib.parse.urlsplit
     return SimpleNamespace(
-        real_threads=real_threads, factory=release.module(connectors + "factory"),
-        role=release.module(connectors + "v1.base").KVConnectorRole, utils=release.module(connectors + "utils"),
+        real_threads=real_threads, sockets=sockets, numbers=itertools.count(),
+        factory=release.module(connectors + "factory"), role=release.module(connectors + "v1.base").KVConnectorRole,
+        utils=release.module(connectors + "utils"),
         scheduler=release.module("vllm.v1.core.sched.scheduler"),
         structured=release.module("vllm.v1.structured_output"), hashing=release.module("vllm.utils.hashing"),
         out_of_band=lambda: release.module("out_of_band"))

@@ -33,7 +33,8 @@ def scheduler_output(engine: Engine, step: Step):
         num_scheduled_tokens=dict(step.scheduled), total_num_scheduled_tokens=sum(step.scheduled.values()),
         scheduled_spec_decode_tokens={}, scheduled_encoder_inputs={}, finished_req_ids=set(step.finished),
         free_encoder_mm_hashes=[], num_common_prefix_blocks=[0] * len(engine.given["groups"]),
-        preempted_req_ids=set(step.preempted), partial_tail_offloads=dict(step.offloads) or None))  # the last: up to 0.28
+        preempted_req_ids=set(step.preempted),
+        partial_tail_offloads=dict(step.offloads) or None))  # up to 0.28
     state = getattr(output, "KVConnectorBlockState", None)
     if state is not None:  # 0.29 on: block tables are the core's, not the connector's copies
         tables = {name: _table(blocks) for name, blocks in step.tables.items()}

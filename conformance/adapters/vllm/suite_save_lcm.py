@@ -26,6 +26,8 @@ class SaveLcmSuite:
 
     @staticmethod
     def _selected(worker) -> dict:
+        if not hasattr(worker, "store_tp_size"):
+            raise NotHere("the release has no store layouts that TP sizes share (they came with 0.30)")
         if not worker.token_dbs:
             raise NotHere("given.extra_config: a capacity-only instance selects no layout")
         database = worker.token_dbs[0]
