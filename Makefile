@@ -63,6 +63,7 @@ $(BUILD)/$(1)/lib/$(f).a: $(patsubst %.c,$(BUILD)/$(1)/obj/%.o,$(foreach s,$(LIB
 $(BUILD)/$(1)/obj/gen/%.o: $(BUILD)/gen/%.c | $(DEPS_FIRST)
 	$$(Q)mkdir -p $$(@D)
 	$$(call say,CC $(1),$$<) $$(CC_$(1)) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $$(FLAGS_$(1)) -MMD -MP -c $$< -o $$@
+$(BUILD)/$(1)/obj/conformance/deviations.o: conformance/deviations.json
 $(BUILD)/$(1)/lib/conformance.a: $(BUILD)/$(1)/obj/gen/requirements.o $(BUILD)/$(1)/obj/gen/schemas.o
 $(BUILD)/$(1)/test/%: $(BUILD)/$(1)/obj/%.o $(BUILD)/$(1)/obj/ref/base/unit.o
 	$$(Q)mkdir -p $$(@D)
@@ -146,9 +147,11 @@ uninstall: ## remove what install put there
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mooncheck $(DESTDIR)$(PREFIX)/bin/mooncheck \
 	    $(DESTDIR)$(PREFIX)/bin/mooncheck-report
 
-bench: all ## measure hashing beside libcrypto and Python
+BENCH_PYTHON = $(if $(wildcard $(BUILD)/deps/venv/bin/python),--python $(BUILD)/deps/venv/bin/python)
+bench: all ## measure hashing and the connector beside libcrypto, memory and Python
 	$(Q)mkdir -p $(BUILD)/bench
-	$(Q)$(BUILD)/gcc/mooncheck bench hash $(if $(wildcard $(BUILD)/deps/venv/bin/python),--python $(BUILD)/deps/venv/bin/python) --out $(BUILD)/bench/hash.md
+	$(Q)$(BUILD)/gcc/mooncheck bench hash $(BENCH_PYTHON) --out $(BUILD)/bench/hash.md
+	$(Q)$(BUILD)/gcc/mooncheck bench connector $(BENCH_PYTHON) --out $(BUILD)/bench/connector.md
 
 # ---- check
 CHECK_VARIANTS := gcc clang asan ubsan tsan coverage

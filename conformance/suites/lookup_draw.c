@@ -48,7 +48,7 @@ static void draw_options(const struct drawing *drawing) {
 /* Draws until the release runs the engine, or raises, which is an answer too; at last the engine without any member. */
 static int draw_engine(struct drawing *drawing) {
     const struct moon_engine_limits limits = {.world_max = 8, .groups_max = 4};
-    struct moon_error error;
+    struct moon_error error = {0};
     int status = MOON_ERR_UNSUPPORTED;
     for (int i = 0; i < TRIES && status == MOON_ERR_UNSUPPORTED; i++) {
         drawing->given = moon_json_object(drawing->arena);

@@ -79,6 +79,8 @@ static int check(const struct moon_connector *connector, struct moon_error *erro
     int status = connector->capacity_only ? 0 : check_groups(connector->profile, model, error);
     if (!status && model->group_count == 0)
         status = moon_fail(error, MOON_ERR_RANGE, NULL, "no KV cache group is left for the store");
+    if (!status && model->group_count > 1 && !connector->profile->coordinator)
+        status = moon_fail(error, MOON_ERR_UNSUPPORTED, NULL, "%s has one KV cache group", connector->profile->name);
     if (!status && model->group_count > MOON_STORE_GROUPS_MAX)
         status = moon_fail(error, MOON_ERR_LIMIT, NULL, "more than %d KV cache groups", MOON_STORE_GROUPS_MAX);
     return status ? status : assert_aligned(connector, error);

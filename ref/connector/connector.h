@@ -43,7 +43,8 @@ struct moon_connector {
 };
 
 /* Returns 0, or MOON_ERR_REFUSED with what the release raises for this combination when it builds the connector
- * (LOOKUP-040 to LOOKUP-043); MOON_ERR_LIMIT for more than MOON_STORE_GROUPS_MAX groups; MOON_ERR_RANGE for none. */
+ * (LOOKUP-040 to LOOKUP-043); MOON_ERR_LIMIT for more than MOON_STORE_GROUPS_MAX groups; MOON_ERR_RANGE for none;
+ * MOON_ERR_UNSUPPORTED for several in 0.21. */
 int moon_connector_open(struct moon_connector *out, const struct moon_profile *profile,
                         const struct moon_layout_model *model, const struct moon_connector_options *options,
                         struct moon_error *error);

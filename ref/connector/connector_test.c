@@ -145,6 +145,9 @@ static void a_connector_needs_a_group_and_not_too_many(void) {
                   "MooncakeStore requires at least one prefix-cacheable KV cache group");
     MOON_CHECK_INT(moon_connector_open(&out, moon_profile_find("0.33", NULL), &model, &lends, &error), MOON_ERR_RANGE);
     MOON_CHECK_INT(moon_connector_open(&out, moon_profile_find("0.28", NULL), &model, &lends, &error), MOON_ERR_RANGE);
+    model.group_count = 2;
+    MOON_CHECK_INT(moon_connector_open(&out, moon_profile_find("0.21", NULL), &model, &lends, &error),
+                   MOON_ERR_UNSUPPORTED);
     model.group_count = MOON_STORE_GROUPS_MAX;
     check_refusal("0.33", &model, false, "", NULL);
     model.group_count++;

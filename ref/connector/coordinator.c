@@ -201,12 +201,11 @@ static void open_search(struct search *search, const struct moon_connector *conn
     size_t used = 0;
     assert(model->group_count >= 1 && model->group_count <= MOON_STORE_GROUPS_MAX);
     assert(limit >= 0 && limit <= MOON_HIT_TOKENS_MAX);
-    search->connector = connector;
-    search->presence = presence;
-    search->unit = model->hash_block_tokens;
-    search->align = connector->alignment_tokens;
-    search->limit = limit;
-    search->merged_count = 0;
+    *search = (struct search){.connector = connector,
+                              .presence = presence,
+                              .unit = model->hash_block_tokens,
+                              .align = connector->alignment_tokens,
+                              .limit = limit};
     for (int pass = 0; pass < 2; pass++) /* full attention first */
         for (size_t i = 0; i < model->group_count; i++) {
             bool full = moon_spec_is_full(moon_layout_group_spec(&model->groups[i]));
@@ -257,6 +256,7 @@ static int search_pass(struct search *search, int64_t *hit, struct moon_error *e
 /* 0.21: the leading run of chunks, which may end inside a block (HIT-017). */
 static int64_t find_run(const struct search *search) {
     const struct merged *its = &search->merged[0];
+    assert(search->merged_count == 1 && its->block > 0);
     int64_t chunks = smaller(moon_ceil_divide(search->limit, its->block), hashed_chunks(search, its)), run = 0;
     while (run < chunks && has_chunk(search, its, run))
         run++;

@@ -77,14 +77,17 @@ static bool tell_tokens(struct moon_kv_events *events, const struct moon_job *jo
 
 static int64_t block_tokens(const struct moon_connector *connector, size_t group) {
     const struct moon_layout_model *model = connector->model;
-    int64_t tokens = model->groups[group].block_tokens;
-    return connector->profile->event_block_of_rank ? tokens / (model->pcp * model->dcp) : tokens;
+    if (connector->profile->event_block_of_engine)
+        return model->groups[0].block_tokens / (model->pcp * model->dcp);
+    return model->groups[group].block_tokens;
 }
 
 static bool tell_block(struct moon_kv_events *events, const struct moon_job *job, const struct moon_stored_block *block,
                        size_t from) {
     struct moon_kv_event event = {.block_tokens = block_tokens(events->connector, block->group), .group = block->group};
-    if (!tell_hash(events, &job->hashes, block->chunk.first_hash, block->chunk.hash_count, &event.hash) ||
+    bool by_number = events->connector->profile->event_hash_by_number;
+    int64_t first = by_number ? block->chunk.id : block->chunk.first_hash;
+    if (!tell_hash(events, &job->hashes, first, by_number ? 1 : block->chunk.hash_count, &event.hash) ||
         !tell_parent(events, job, &block->chunk, from, &event) || !tell_tokens(events, job, &block->chunk, &event))
         return false;
     events->events[events->count++] = event;

@@ -95,10 +95,15 @@ static void a_hash_is_told_as_number_or_whole(void) {
     add(blocks, 1, false);
     check_hash(&events.events[0].hash, 0x77, 8);
     moon_kv_events_close(&events);
-    begin("vllm-0.22", true);
+    begin("vllm-0.23", true);
     const struct moon_stored_block wide[] = {block(1, 0, false)};
     add(wide, 1, false);
     check_hash(&events.events[0].hash, 0x10, 64); /* all hashes of the chunk */
+    moon_kv_events_close(&events);
+    begin("vllm-0.22", true);
+    const struct moon_stored_block second[] = {block(1, 1, false)};
+    add(second, 1, false);
+    check_hash(&events.events[0].hash, 0x11, 32); /* the second hash, not that of the second chunk */
     moon_kv_events_close(&events);
 }
 
@@ -169,11 +174,11 @@ static void up_to_28_ids_end_with_the_step_of_the_start(void) {
     moon_kv_events_close(&events);
 }
 
-static void in_21_the_block_is_of_one_rank(void) {
+static void up_to_22_the_block_is_the_engines(void) {
     begin("vllm-0.21", false);
     const struct moon_stored_block blocks[] = {block(1, 0, false)};
     add(blocks, 1, false);
-    MOON_CHECK_INT(events.events[0].block_tokens, 4);
+    MOON_CHECK_INT(events.events[0].block_tokens, 2); /* 8 tokens of the first group over 4 ranks */
     moon_kv_events_close(&events);
 }
 
@@ -228,7 +233,7 @@ int main(int argc, char *argv[]) {
         {"without token ids the list is unknown", without_ids_the_list_is_unknown},
         {"up to 0.28 token ids end with the step in which the request started",
          up_to_28_ids_end_with_the_step_of_the_start},
-        {"in 0.21 the block size is that of one rank", in_21_the_block_is_of_one_rank},
+        {"up to 0.22 the block size is the engine's", up_to_22_the_block_is_the_engines},
         {"refused memory adds nothing and leaks nothing", refused_memory_adds_nothing},
         {"each copy of an event may be refused", each_copy_may_be_refused},
         {NULL, NULL},

@@ -51,7 +51,8 @@ int moon_operations_add(struct moon_operations *operations, const struct moon_op
                         struct moon_error *error);
 
 /* Sums of one operation. Times in microseconds, rounded half to even: a release prints them as milliseconds with three
- * places. count 0: the release leaves the operation out. */
+ * places, and where a double decides a half it may print the neighbour. count 0: the release leaves the operation out.
+ */
 struct moon_operation_summary {
     int64_t count, average_us, p90_us, keys, bytes, failed_keys, errors;
 };

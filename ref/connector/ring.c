@@ -19,6 +19,7 @@ void moon_ring_close(struct moon_ring *ring) {
 }
 
 static unsigned char *at(const struct moon_ring *ring, size_t index) {
+    assert(ring->capacity > 0);
     return ring->elements + (ring->first + index) % ring->capacity * ring->element_bytes;
 }
 
@@ -58,7 +59,7 @@ bool moon_ring_take(struct moon_ring *ring, void *element) {
         return false;
     if (element)
         memcpy(element, at(ring, 0), ring->element_bytes);
-    ring->first = (ring->first + 1) % ring->capacity;
+    ring->first = ring->first + 1 < ring->capacity ? ring->first + 1 : 0;
     ring->count--;
     return true;
 }

@@ -98,7 +98,7 @@ int moon_sender_retire(struct moon_sender *sender, const uint32_t *preempted, si
 
 /* ---- one job ---- */
 
-static const struct moon_sender_entry *entry(const struct moon_sender *sender) {
+static const struct moon_sender_entry *current(const struct moon_sender *sender) {
     return moon_ring_oldest(&sender->queue);
 }
 
@@ -122,8 +122,8 @@ static void end_raised(struct moon_sender *sender, const struct moon_error *erro
 
 /* Takes the oldest job under way, or drops it: its request is not live, or waits for room (SAVE-002, SAVE-025). */
 static void begin_job(struct moon_sender *sender) {
-    struct moon_job *job = entry(sender)->job;
-    if (!moon_live_has(&sender->live, entry(sender)) || moon_live_pressed(&sender->live, entry(sender))) {
+    struct moon_job *job = current(sender)->job;
+    if (!moon_live_has(&sender->live, current(sender)) || moon_live_pressed(&sender->live, current(sender))) {
         end_job(sender, false);
         return;
     }
@@ -137,20 +137,20 @@ static void begin_job(struct moon_sender *sender) {
 
 /* Nothing of the part is missing any more: the normal save follows the boundary puts, and advances the offset. */
 static void end_part(struct moon_sender *sender) {
-    const struct moon_job *job = entry(sender)->job;
+    const struct moon_job *job = current(sender)->job;
     if (sender->boundary && job->save_tokens > 0) {
         sender->boundary = false;
         sender->stage = STAGE_BEGIN;
         return;
     }
     if (!sender->boundary)
-        moon_live_set_saved(&sender->live, entry(sender), job->save_tokens);
+        moon_live_set_saved(&sender->live, current(sender), job->save_tokens);
     end_job(sender, false);
 }
 
 static int ask(struct moon_sender *sender, struct moon_error *error) {
-    const struct moon_job *job = entry(sender)->job;
-    int64_t saved = moon_live_saved(&sender->live, entry(sender));
+    const struct moon_job *job = current(sender)->job;
+    int64_t saved = moon_live_saved(&sender->live, current(sender));
     int status = sender->boundary ? moon_sender_keys_of_boundary(&sender->keys, job, saved, error)
                                   : moon_sender_keys_of_save(&sender->keys, job, saved, error);
     if (status)
@@ -165,7 +165,7 @@ static int ask(struct moon_sender *sender, struct moon_error *error) {
 }
 
 static int put(struct moon_sender *sender, struct moon_error *error) {
-    int status = moon_sender_keys_put(&sender->keys, entry(sender)->job, sender->boundary, &sender->call, error);
+    int status = moon_sender_keys_put(&sender->keys, current(sender)->job, sender->boundary, &sender->call, error);
     if (!status)
         sender->stage = STAGE_PUTTING;
     return status;
@@ -204,7 +204,7 @@ static void keep_stored(struct moon_sender *sender, const int64_t *values) {
     if (!sender->keys.stored)
         return;
     moon_sender_keys_note_stored(&sender->keys, values);
-    sender->stored_job = moon_job_hold(entry(sender)->job);
+    sender->stored_job = moon_job_hold(current(sender)->job);
     sender->stored_raised = !values;
     sender->stored_told = false;
 }
@@ -217,7 +217,7 @@ static void answer_put(struct moon_sender *sender, const int64_t *values, size_t
         no_room |= values[i] == MOON_STORE_NO_ROOM;
     }
     if (no_room)
-        moon_live_press(&sender->live, entry(sender));
+        moon_live_press(&sender->live, current(sender));
     keep_stored(sender, values);
     if (failed) {
         end_job(sender, false);

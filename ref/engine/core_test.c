@@ -58,6 +58,19 @@ static void a_long_prompt_is_computed_in_chunks(void) {
     check_close(&engine);
 }
 
+static void a_prompt_may_take_many_steps(void) {
+    struct check_engine engine;
+    OPEN(&engine, "0.33", 1, 60);
+    MOON_CHECK_INT(check_add(&engine, 0, 1, 200, 2), 0);
+    static const int64_t expected[] = {64, 64, 64, 8, 1};
+    for (size_t i = 0; i < 5; i++) {
+        STEP(&engine);
+        MOON_CHECK_INT(engine.step.scheduled[0].tokens, expected[i]);
+    }
+    check_status(&engine, 0, "FINISHED_LENGTH_CAPPED");
+    check_close(&engine);
+}
+
 static void a_request_without_a_sampled_token_waits_its_turn(void) {
     struct check_engine engine;
     const int64_t nothing[] = {-1};
@@ -384,6 +397,7 @@ int main(int argc, char *argv[]) {
     static const struct moon_unit_case cases[] = {
         {"a request runs to its last token", a_request_runs_to_its_last_token},
         {"a long prompt is computed in chunks", a_long_prompt_is_computed_in_chunks},
+        {"a prompt may take many steps", a_prompt_may_take_many_steps},
         {"a request without a sampled token waits its turn", a_request_without_a_sampled_token_waits_its_turn},
         {"a prompt finds what another computed", a_prompt_finds_what_another_computed},
         {"the last block of a request is reused first", the_last_block_of_a_request_is_reused_first},

@@ -100,7 +100,7 @@ void moon_key_list_add_run(struct moon_key_list *list, uint32_t identity, uint32
     void *array = list->pairs;
     bool room = reserve(list, &array, list->count, &list->capacity, sizeof *list->pairs, count);
     list->pairs = array;
-    if (!room)
+    if (!room || count == 0)
         return;
     assert(count <= list->identity_count && identity <= list->identity_count - count && hash < list->hash_count);
     struct moon_key_pair *pair = list->pairs + list->count;

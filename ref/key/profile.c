@@ -80,14 +80,14 @@
         .reply_unchecked = (minor_) < 29, .malformed_stops_server = true, .raised_stops_server = (minor_) >= 22,       \
         .events_before_put = (minor_) < 29, .events_of_all_workers = (minor_) < 30,                                    \
         .event_parent_of_chain = (minor_) >= 29, .event_group = (minor_) >= 23, .close_waits = (minor_) >= 30,         \
-        .event_block_of_rank = (minor_) < 22, .event_ids_of_start = (minor_) < 29, .store_closed = (minor_) >= 24,     \
-        .empty_load_raises = true, .short_reads_pass = true, .config_mode = (minor_) >= 22,                            \
-        .config_tenant = (minor_) >= 28, .lookup_pp_first = (minor_) < 22, .lookup_edits_text = (minor_) < 22,         \
-        .pp_rank_without_pcp = true, .template_drops_eagle = (minor_) >= 22 && (minor_) < 24,                          \
-        .negative_segment = (minor_) >= 22, .device_by_gpu = (minor_) >= 22 && (minor_) < 24,                          \
-        .retention_variable = (minor_) >= 24 && (minor_) < 30, .reset_removes_keys = (minor_) >= 23,                   \
-        .transfer_trimmed = (minor_) >= 33, .holders_first = (minor_) >= 31, .losers_see_blocks = (minor_) >= 26,      \
-        .tables_of_growing = (minor_) == 29,                                                                           \
+        .event_block_of_engine = (minor_) < 23, .event_hash_by_number = (minor_) < 23,                                 \
+        .event_ids_of_start = (minor_) < 29, .store_closed = (minor_) >= 24, .empty_load_raises = true,                \
+        .short_reads_pass = true, .config_mode = (minor_) >= 22, .config_tenant = (minor_) >= 28,                      \
+        .lookup_pp_first = (minor_) < 22, .lookup_edits_text = (minor_) < 22, .pp_rank_without_pcp = true,             \
+        .template_drops_eagle = (minor_) >= 22 && (minor_) < 24, .negative_segment = (minor_) >= 22,                   \
+        .device_by_gpu = (minor_) >= 22 && (minor_) < 24, .retention_variable = (minor_) >= 24 && (minor_) < 30,       \
+        .reset_removes_keys = (minor_) >= 23, .transfer_trimmed = (minor_) >= 33, .holders_first = (minor_) >= 31,     \
+        .losers_see_blocks = (minor_) >= 26, .tables_of_growing = (minor_) == 29,                                      \
     }
 
 static const struct moon_profile profiles[] = {

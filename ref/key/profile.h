@@ -197,7 +197,8 @@ struct moon_profile {
     bool events_before_put;      /* up to 0.28, deviation connector.6.9: events do not wait for the put's result */
     bool events_of_all_workers;  /* up to 0.29, deviation connector.6.9: an event counts when every worker tells it */
     bool event_parent_of_chain;  /* 0.29: parent of an event is the hash before it; before: the last block put */
-    bool event_block_of_rank;    /* 0.21: the block size of events is not multiplied by context parallelism */
+    bool event_block_of_engine;  /* up to 0.22: events tell the engine's block size, without context parallelism */
+    bool event_hash_by_number;   /* up to 0.22: a chunk is told by the request's hash of its number */
     bool event_ids_of_start;     /* up to 0.28: token ids of events end with the step in which the request started */
     bool event_group;            /* 0.23: events name the group */
     bool store_closed;           /* 0.24: closing a worker closes its store */

@@ -135,7 +135,8 @@ static void rules_follow_one_another(void) {
         MOON_CHECK_INT(all[i].reply_unchecked, minor <= 28);
         MOON_CHECK_INT(all[i].events_before_put, minor <= 28);
         MOON_CHECK_INT(all[i].event_ids_of_start, minor <= 28);
-        MOON_CHECK_INT(all[i].event_block_of_rank, minor == 21);
+        MOON_CHECK_INT(all[i].event_block_of_engine, minor <= 22);
+        MOON_CHECK_INT(all[i].event_hash_by_number, minor <= 22);
         MOON_CHECK_INT(all[i].events_of_all_workers, minor <= 29);
         MOON_CHECK_INT(all[i].mamba_by_block_size, minor <= 27);
         MOON_CHECK_INT(all[i].lookup_pp_first, minor == 21);

@@ -422,9 +422,11 @@ class Recording(unittest.TestCase):
                                "--vectors", self.folder.name, *arguments], capture_output=True, text=True)
 
     def copy_fixtures(self) -> None:
+        """Those of some suites: all of them are recorded anew by record.py itself."""
         need_release()
         for name in os.listdir(FIXTURES):
-            shutil.copy(os.path.join(FIXTURES, name), self.folder.name)
+            if name.startswith(("keys", "segments", "save-lcm")):
+                shutil.copy(os.path.join(FIXTURES, name), self.folder.name)
 
     def test_files_are_written_as_they_were_read(self):
         for file in vectors.read_folder(FIXTURES, SUITES):

@@ -24,6 +24,7 @@ GROUP_MEMBERS = ("kind block_size num_kv_heads head_size dtype sliding_window at
                  "extra_retained_tokens is_eagle num_layers layer_names inner mamba_cache_mode")
 ENVIRONMENT = ("VLLM_PREFIX_CACHE_RETENTION_INTERVAL", "VLLM_MOONCAKE_DISK_STAGING_USABLE_RATIO",
                "MOONCAKE_PREFERRED_SEGMENT", "MOONCAKE_REQUESTER_LOCAL_HOSTNAME")
+POOL_BLOCKS_MAX = 1 << 20
 STORE_CONFIG = {"metadata_server": "P2PHANDSHAKE", "master_server_address": "127.0.0.1:1", "protocol": "tcp"}
 
 
@@ -244,6 +245,8 @@ class Engine:
         """Builds the release's scheduler side, with a block pool where the release binds one (only saves use it)."""
         self.scheduler = self._build(self.vllm.scheduler.MooncakeStoreScheduler, 0, self._scheduler_kv_cache_config)
         if with_pool and hasattr(self.scheduler, "bind_gpu_block_pool"):
+            if self.num_blocks > POOL_BLOCKS_MAX:
+                raise NotHere(f"given.num_gpu_blocks: more than {POOL_BLOCKS_MAX} blocks")
             block_size = getattr(self.scheduler, "_hash_block_size", self.given["groups"][0]["block_size"])
             self.scheduler.bind_gpu_block_pool(self.vllm.pool.BlockPool(self.num_blocks, True, block_size))
         return self.scheduler
@@ -311,11 +314,13 @@ class Engine:
     def request(self, name: str, num_tokens: int, block_hashes: list[str]):
         """The release's Request of num_tokens tokens that has these block hashes."""
         hash_block_size = self.block_sizes()[1]
+        if num_tokens // hash_block_size > len(block_hashes):
+            raise BadCase(f"given: request {name!r} of {num_tokens} tokens has {len(block_hashes)} block hashes")
         hashes = [self.vllm.utils.BlockHash(bytes.fromhex(block_hash)) for block_hash in block_hashes]
 
         def hasher(request):
             count = request.num_tokens // hash_block_size
-            if count > len(hashes):
+            if count > len(hashes):  # tokens were appended
                 raise BadCase(f"given: request {name!r} of {request.num_tokens} tokens has {len(hashes)} block hashes")
             return hashes[len(request.block_hashes):count]
 

@@ -18,7 +18,7 @@ from release import BadCase, NotHere, Release, Stuck, error_answer
 PR_SET_PDEATHSIG = 1
 REPLACE = "replace"  # last member of an answer after which this process is no longer to be used
 EXACT_INTEGER_MAX = 1 << 53
-CASE_SECONDS_MAX = 20  # of the suites that run threads of the release; each of their waits has a bound of its own
+CASE_SECONDS_MAX = 20  # a case takes milliseconds; where threads of the release run, each wait has a bound of its own
 SUITES = ("hash", "keys", "layout", "segments", "config", "lookup", "save", "load", "lookup-async",
           "save-lcm")
 
