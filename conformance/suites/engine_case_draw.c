@@ -4,6 +4,8 @@
 
 #include "ref/layout/lookup.h"
 
+#include <assert.h>
+
 #define PICK(drawing, list) (list)[moon_draw_below(drawing, sizeof(list) / sizeof((list)[0]))]
 
 uint64_t moon_draw_below(const struct moon_engine_drawing *drawing, uint64_t bound) {
@@ -74,6 +76,7 @@ void moon_draw_engine(struct moon_engine_drawing *drawing, uint64_t shared_perce
     struct moon_arena *arena = drawing->arena;
     struct moon_json *given = drawing->given;
     uint64_t tp = PICK(drawing, tps), heads = tp * PICK(drawing, multiples);
+    assert(tp > 0); /* of the list */
     if (moon_draw_chance(drawing, 15))
         heads = tp > 2 && moon_draw_chance(drawing, 50) ? 2 : 1; /* several ranks hold the same head */
     struct moon_json *topology = moon_json_set(arena, given, "topology", moon_json_object(arena));

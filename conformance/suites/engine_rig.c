@@ -6,7 +6,6 @@
 #include "ref/hash/none_hash.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum { HASHER_ALIGNMENT = 64 };
 
@@ -42,8 +41,10 @@ static int plan(struct moon_engine_port *self, const struct moon_step *step, str
     struct moon_rig *rig = rig_of(self);
     rig->finished_count = step->finished_count;
     rig->preempted_count = step->preempted_count;
-    memcpy(rig->finished, step->finished, step->finished_count * sizeof *step->finished);
-    memcpy(rig->preempted, step->preempted, step->preempted_count * sizeof *step->preempted);
+    for (size_t i = 0; i < step->finished_count; i++)
+        rig->finished[i] = step->finished[i];
+    for (size_t i = 0; i < step->preempted_count; i++)
+        rig->preempted[i] = step->preempted[i];
     return rig->inner->step(rig->inner, step, error);
 }
 

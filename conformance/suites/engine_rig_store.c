@@ -3,6 +3,7 @@
 #include "conformance/suites/engine_rig_internal.h"
 #include "ref/engine/token.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { NOT_FOUND = -704, WRONG_SIZE = -600 };
@@ -103,8 +104,9 @@ static int promised(struct moon_rig *rig, struct moon_key_text key, struct rig_o
 
 static int add_object(struct moon_rig *rig, struct moon_key_text key, const struct rig_object *object) {
     size_t count = rig->keys.count;
+    assert(rig->objects);
     if (count == rig->object_capacity) {
-        size_t capacity = count > 0 ? 2 * count : 64;
+        size_t capacity = 2 * count;
         struct rig_object *grown = moon_arena_array(rig->arena, capacity, sizeof *grown);
         if (!grown)
             return MOON_ERR_MEMORY;
@@ -206,7 +208,9 @@ int moon_rig_store_open(struct moon_rig *rig, struct moon_error *error) {
     for (size_t i = 0; i < rig->rank_count; i++)
         shards += (size_t)moon_local_shards(connector->model, &connector->selection, rig->ranks[i].rank.tp).count;
     rig->identity_list = moon_arena_array(rig->arena, shards + 1, sizeof *rig->identity_list);
-    if (!rig->identity_list)
+    rig->object_capacity = 64;
+    rig->objects = moon_arena_array(rig->arena, rig->object_capacity, sizeof *rig->objects);
+    if (!rig->identity_list || !rig->objects)
         return out_of_memory(error);
     for (size_t i = 0; i < rig->rank_count && !status; i++) {
         struct moon_shard_range range =

@@ -68,7 +68,7 @@ static int compare_names(const void *a, const void *b) {
 
 /* A release keeps them in a set: they are told in the order of their names. */
 static void tell_preempted(const struct run *run, const struct moon_core_step *planned, struct moon_json *list) {
-    const char *names[MOON_ENGINE_CASE_RUNNING_MAX];
+    const char *names[MOON_ENGINE_CASE_RUNNING_MAX] = {0};
     for (size_t i = 0; i < planned->preempted_count; i++)
         names[i] = run->its->names[planned->preempted[i]];
     qsort(names, planned->preempted_count, sizeof *names, compare_names);
@@ -141,11 +141,12 @@ int moon_async_answer(const struct moon_suite_world *world, struct moon_arena *a
                       const struct moon_profile *profile, const char *source, const struct moon_json *given,
                       struct moon_json **result, struct moon_error *error) {
     (void)world; /* the hash seed is fixed */
-    struct moon_error failure;
+    struct moon_error failure = {0};
     struct moon_json *built = NULL;
     struct moon_async_case *its = moon_arena_alloc(arena, sizeof *its);
-    int status = its ? moon_async_case_read(arena, profile, source, given, its, &failure)
-                     : moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory");
+    if (!its)
+        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    int status = moon_async_case_read(arena, profile, source, given, its, &failure);
     if (!status) {
         struct run run = {
             .observer = {asked, looked_up, called}, .arena = arena, .its = its, .report = {.arena = arena}};

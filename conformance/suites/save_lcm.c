@@ -129,11 +129,12 @@ int moon_lcm_answer(const struct moon_suite_world *world, struct moon_arena *are
                     const char *source, const struct moon_json *given, struct moon_json **result,
                     struct moon_error *error) {
     (void)world; /* the hash seed is fixed */
-    struct moon_error failure;
+    struct moon_error failure = {0};
     struct moon_json *built = NULL;
     struct moon_lcm_case *its = moon_arena_alloc(arena, sizeof *its);
-    int status = its ? moon_lcm_case_read(arena, profile, source, given, its, &failure)
-                     : moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory");
+    if (!its)
+        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    int status = moon_lcm_case_read(arena, profile, source, given, its, &failure);
     if (!status) {
         struct run run = {.observer = {.called = called}, .arena = arena, .its = its, .report = {.arena = arena}};
         built = moon_json_object(arena);

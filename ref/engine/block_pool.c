@@ -149,7 +149,7 @@ int moon_block_pool_open(struct moon_block_pool *pool, size_t block_count, struc
     pool->blocks = memory->resize(memory, NULL, 0, block_count * sizeof *pool->blocks);
     if (pool->blocks)
         pool->buckets = memory->resize(memory, NULL, 0, pool->bucket_count * sizeof *pool->buckets);
-    if (!pool->buckets)
+    if (!pool->blocks || !pool->buckets)
         return MOON_ERR_MEMORY;
     memset(pool->blocks, 0, block_count * sizeof *pool->blocks);
     memset(pool->buckets, 0, pool->bucket_count * sizeof *pool->buckets);

@@ -99,6 +99,8 @@ static bool turn_right(struct moon_profile *profile, enum moon_deviation deviati
         return turn(&profile->blockless_steps_count, true);
     case MOON_DEVIATION_LATE_TABLES:
         return profile->load_alone && turn(&profile->tables_of_step, true); /* 0.21 has one group, which keeps blocks */
+    case MOON_DEVIATION_TABLES_WITHHELD:
+        return turn(&profile->tables_of_growing, false);
     case MOON_DEVIATION_NULL_BLOCKS_PUT:
         return turn(&profile->null_blocks_skipped, true);
     case MOON_DEVIATION_STALE_JOB_RUNS:

@@ -41,6 +41,7 @@ extern "C" {
     ROW(BLOCKLESS_STEPS_LOST, "connector.9.30",                                                                        \
         "a step without new blocks is not counted, so its blocks are saved late or never")                             \
     ROW(LATE_TABLES, "connector.5.5", "a job reads the tracker's own block table, not the one of its step")            \
+    ROW(TABLES_WITHHELD, "connector.5.5", "a save in a step without new blocks raises, since the core told no table")  \
     ROW(NULL_BLOCKS_PUT, "connector.6.5", "a null block is put like any other, a missing one raises IndexError")       \
     ROW(STALE_JOB_RUNS, "connector.9.70",                                                                              \
         "a job of a preempted request runs when the request has queued another one since")                             \

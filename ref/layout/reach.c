@@ -82,12 +82,31 @@ int64_t moon_local_start(const struct moon_layout_group *group, int64_t tokens) 
     return tokens / group->spec.local_tokens * group->spec.local_tokens / group->block_tokens;
 }
 
-/* True if EAGLE drops a chunk of some group. */
-static bool drops(const struct moon_layout_model *model) {
-    for (size_t i = 0; i < model->group_count; i++)
-        if (!is_mamba(&model->groups[i]) && moon_layout_group_eagle(model, i))
+/* True if an earlier group has the same spec, and so is one with it in the search. */
+static bool is_repeated(const struct moon_layout_model *model, size_t group) {
+    for (size_t i = 0; i < group; i++)
+        if (moon_layout_groups_equal(&model->groups[i], &model->groups[group]))
             return true;
     return false;
+}
+
+/* 0.22 and 0.23: whether a template has chunks of a group when EAGLE drops some. The template is a search of one
+ * scheduler block: full attention first, each group up to the hit so far. One that drops a chunk is left with nothing;
+ * a Mamba group of the drafter drops none but searches a block further, and so finds the whole block again. */
+static bool survives_eagle(const struct moon_layout_model *model, size_t group) {
+    bool whole = true, reached = false;
+    for (int full = 1; full >= 0; full--)
+        for (size_t i = 0; i < model->group_count; i++) {
+            const struct moon_layout_group *each = &model->groups[i];
+            bool drafts = moon_layout_group_eagle(model, i);
+            if (moon_spec_is_full(moon_layout_group_spec(each)) != full || is_repeated(model, i))
+                continue;
+            if (drafts)
+                whole = is_mamba(each) && (whole || each->block_tokens == model->scheduler_block_tokens);
+            if (i == group || moon_layout_groups_equal(each, &model->groups[group]))
+                reached = whole;
+        }
+    return whole && reached;
 }
 
 /* 0.22 and 0.23: in each scheduler block what a hit at its end loads; needs no template if every group is stored whole.
@@ -102,7 +121,7 @@ static bool in_template(const struct moon_profile *profile, const struct moon_la
     }
     if (!templated)
         return true;
-    if (profile->template_drops_eagle && drops(model))
+    if (profile->template_drops_eagle && !survives_eagle(model, group))
         return false;
     const struct moon_layout_group *its = &model->groups[group];
     int64_t per = model->scheduler_block_tokens / its->block_tokens, need = per, shift = 0;

@@ -157,6 +157,35 @@ static void old_templates_know_local_chunks_and_a_mamba_drafter(void) {
     MOON_CHECK_INT(moon_local_start(&groups[0], 99), 0);
 }
 
+/* Chunk 3 of a group with blocks of 16, or 0 of one with 64, of a scheduler block of 64: "1" a group that has it. */
+static const char *kept(char out[8], const struct moon_layout_model *model) {
+    for (size_t i = 0; i < model->group_count; i++)
+        out[i] = moon_reach_stored(release("0.22"), model, i, 64 / model->groups[i].block_tokens - 1, 64) ? '1' : '0';
+    out[model->group_count] = '\0';
+    return out;
+}
+
+static void a_wide_mamba_drafter_survives_the_groups_before_it(void) {
+    char out[8];
+    struct moon_layout_group window = group_of(MOON_SPEC_SLIDING_WINDOW, 16, 33);
+    struct moon_layout_group groups[] = {window, group_of(MOON_SPEC_MAMBA, 64, 0), window, window,
+                                         group_of(MOON_SPEC_FULL, 64, 0)};
+    struct moon_layout_model model = engine(groups, 2, 64);
+    model.speculative = true; /* all draft */
+    MOON_CHECK_TEXT(kept(out, &model), "01");
+    model.group_count = 3; /* the third is one with the first */
+    MOON_CHECK_TEXT(kept(out, &model), "010");
+    groups[2].spec.window_tokens = 17; /* it comes after the Mamba group, and drops what that found */
+    MOON_CHECK_TEXT(kept(out, &model), "000");
+    groups[0].is_eagle = groups[1].is_eagle = true; /* the third does not draft */
+    MOON_CHECK_TEXT(kept(out, &model), "011");
+    model.group_count = 5;
+    groups[3].spec.window_tokens = 65;
+    MOON_CHECK_TEXT(kept(out, &model), "01111"); /* full attention is searched first */
+    groups[1].block_tokens = 16;
+    MOON_CHECK_TEXT(kept(out, &model), "00000");
+}
+
 /* A group with the drafter's spec but not its flag. */
 static void masks_take_the_groups_own_flag_up_to_026(void) {
     struct moon_layout_group groups[] = {group_of(MOON_SPEC_SLIDING_WINDOW, 16, 17),
@@ -309,6 +338,7 @@ int main(int argc, char *argv[]) {
         {"0.22 and 0.23 keep what a hit at the end of a scheduler block loads", old_templates_keep_what_a_hit_loads},
         {"0.22 and 0.23 keep the local chunk at the end, and all of a Mamba drafter",
          old_templates_know_local_chunks_and_a_mamba_drafter},
+        {"a wide Mamba drafter survives the groups before it", a_wide_mamba_drafter_survives_the_groups_before_it},
         {"masks take the group's own flag up to 0.26", masks_take_the_groups_own_flag_up_to_026},
         {"lookups ask for the dense mask and for every Mamba chunk", lookups_ask_for_the_dense_mask},
         {"fine-grained mode follows the release", fine_grained_mode_follows_the_release},

@@ -364,13 +364,13 @@ class Core(unittest.TestCase):
 
     def test_threads_end_with_their_case(self):
         counts = []
-        for _ in range(3):
+        for _ in range(8):
             self.run_script([{"add": "r", "prompt": PROMPT, "max_tokens": 1}], [{"dance": 1}])
             self.run_script([{"add": "r", "prompt": PROMPT, "max_tokens": 1}], [])
             pid = self.talk.process.pid
             with open(f"/proc/{pid}/task/{pid}/children") as children:
                 counts.append(len(os.listdir(f"/proc/{children.read().split()[0]}/task")))
-        self.assertEqual(counts, [counts[0]] * 3)
+        self.assertLessEqual(counts[-1], counts[0] + 3)  # one that has ended may still be seen for a moment
 
 
 class Bounds(unittest.TestCase):
