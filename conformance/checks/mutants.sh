@@ -18,11 +18,23 @@ field() { # NAME FIELD: the rest of the patch's line "FIELD: ..."
     sed -n "/^--- /q; s/^$2: *//p" "$patches/$1.patch"
 }
 
+# Recorded cases that can cite what the patch names: the vector files of those suites that its requirements have cases in.
+vector_files() { # NAME
+    awk -v names="$(field "$1" catches)" '
+        BEGIN { count = split(names, list); for (i = 1; i <= count; i++) named[list[i]] = 1 }
+        /^### / { ours = $2 in named }
+        /^- vectors: / && ours { for (i = 3; i <= NF; i++) if (sub(/\..*/, "", $i)) print $i }' conformance/SPEC.md | sort -u |
+        while read -r suite; do
+            find fixtures/vectors -name "$suite.json.zst" -o -name "$suite-[0-9]*.json.zst"
+        done
+}
+
 # The run that must fail: by the recorded vectors, or by cases drawn from a seed.
 ask() { # NAME
     set -- "$1" "cmd:exec '$build/mutants/$1/mooncheck-adapter-example'" $(field "$1" drawn)
     if [ $# -eq 2 ]; then
-        timeout -k 5 60 "$mooncheck" vectors --target "$2" --format tap fixtures/vectors
+        # shellcheck disable=SC2046
+        timeout -k 5 60 "$mooncheck" vectors --target "$2" --format tap $(vector_files "$1")
     else
         timeout -k 5 60 "$mooncheck" vectors --target "$2" --format tap --draw "$5" --seed 1 --suite "$3" --profile "$4" \
             --out "$build/mutants/$1/drawn"

@@ -3,21 +3,12 @@
 #include "ref/connector/connector.h"
 
 #include "ref/base/unit.h"
-
-static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block) {
-    return (struct moon_layout_group){.spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8}, .block_tokens = block};
-}
+#include "ref/layout/model_check_internal.h"
 
 static struct moon_layout_model engine(const struct moon_layout_group *groups, size_t count) {
-    return (struct moon_layout_model){.tp = 1,
-                                      .pp = 1,
-                                      .pcp = 1,
-                                      .dcp = 1,
-                                      .total_kv_heads = 8,
-                                      .groups = groups,
-                                      .group_count = count,
-                                      .scheduler_block_tokens = 64,
-                                      .hash_block_tokens = 16};
+    struct moon_layout_model model = model_of(groups, count, 1, 8);
+    model.scheduler_block_tokens = 64;
+    return model;
 }
 
 static const struct moon_connector_options everything = {.role = MOON_ROLE_CONSUMER,
@@ -34,7 +25,7 @@ static struct moon_connector opened(const char *profile, const struct moon_layou
 }
 
 static void a_release_ignores_options_that_it_does_not_know(void) {
-    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 64);
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 64, 0);
     const struct moon_layout_model model = engine(&full, 1);
     size_t count;
     const struct moon_profile *all = moon_profiles(&count);
@@ -65,7 +56,7 @@ static void roles_say_what_is_saved(void) {
         {{.role = MOON_ROLE_CONSUMER, .save_decode_cache = true}, false, true, false},
         {{.role = MOON_ROLE_CONSUMER}, false, false, true},
     };
-    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 64);
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 64, 0);
     const struct moon_layout_model model = engine(&full, 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct moon_connector connector = opened("0.33", &model, &rows[i].options);
@@ -76,7 +67,7 @@ static void roles_say_what_is_saved(void) {
 }
 
 static void hits_end_at_hash_blocks_when_fine_grained(void) {
-    const struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16), group_of(MOON_SPEC_MAMBA, 64)};
+    const struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MAMBA, 64, 0)};
     const struct moon_layout_model model = engine(groups, 2);
     const struct moon_connector_options both = {.role = MOON_ROLE_BOTH, .enable_lookup = true};
     const struct moon_connector_options lends = {.role = MOON_ROLE_CONSUMER};
@@ -101,8 +92,8 @@ static void check_refusal(const char *profile, const struct moon_layout_model *m
 
 static void mamba_states_must_be_aligned(void) {
     static const char asserted[] = "MooncakeStoreScheduler requires mamba_cache_mode='align'";
-    struct moon_layout_group groups[] = {group_of(MOON_SPEC_MAMBA, 64), group_of(MOON_SPEC_FULL, 64),
-                                         group_of(MOON_SPEC_MAMBA, 64)};
+    struct moon_layout_group groups[] = {group_of(MOON_SPEC_MAMBA, 64, 0), group_of(MOON_SPEC_FULL, 64, 0),
+                                         group_of(MOON_SPEC_MAMBA, 64, 0)};
     const struct moon_layout_model model = engine(groups, 3);
     check_refusal("0.33", &model, false, "", NULL);
     groups[0].spec.mamba_mode = MOON_MAMBA_ALL;
@@ -118,7 +109,7 @@ static void mamba_states_must_be_aligned(void) {
 }
 
 static void several_groups_refuse_context_parallelism(void) {
-    const struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 64), group_of(MOON_SPEC_FULL, 16)};
+    const struct moon_layout_group groups[] = {group_of(MOON_SPEC_FULL, 64, 0), group_of(MOON_SPEC_FULL, 16, 0)};
     struct moon_layout_model model = engine(groups, 2);
     model.dcp = 2;
     check_refusal("0.29", &model, false, "", NULL);
@@ -140,7 +131,7 @@ static void a_connector_needs_a_group_and_not_too_many(void) {
     struct moon_error error;
     const struct moon_connector_options lends = {.role = MOON_ROLE_CONSUMER};
     for (size_t i = 0; i <= MOON_STORE_GROUPS_MAX; i++)
-        groups[i] = group_of(MOON_SPEC_MAMBA, 64);
+        groups[i] = group_of(MOON_SPEC_MAMBA, 64, 0);
     check_refusal("0.33", &model, false, "ValueError",
                   "MooncakeStore requires at least one prefix-cacheable KV cache group");
     MOON_CHECK_INT(moon_connector_open(&out, moon_profile_find("0.33", NULL), &model, &lends, &error), MOON_ERR_RANGE);

@@ -5,6 +5,7 @@
 #include "ref/base/random.h"
 #include "ref/base/unit.h"
 #include "ref/connector/coordinator_internal.h"
+#include "ref/layout/model_check_internal.h"
 
 /* An engine and its store; presence is a text for each group, one digit a hash block. */
 struct scene {
@@ -24,10 +25,6 @@ struct ready {
     struct moon_presence presence;
 };
 
-static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block, int64_t window) {
-    return (struct moon_layout_group){
-        .spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = window}, .block_tokens = block};
-}
 #define FULL(block)           group_of(MOON_SPEC_FULL, block, 0)
 #define WINDOW(block, tokens) group_of(MOON_SPEC_SLIDING_WINDOW, block, tokens)
 #define MAMBA(block)          group_of(MOON_SPEC_MAMBA, block, 0)
@@ -47,16 +44,10 @@ static void make_ready(const struct scene *scene, struct ready *out) {
     size_t count = 0, length = strlen(scene->present[0]);
     while (count < 4 && scene->groups[count].block_tokens != 0)
         count++;
-    *out = (struct ready){.model = {.tp = 1,
-                                    .pp = 1,
-                                    .pcp = 1,
-                                    .dcp = 1,
-                                    .total_kv_heads = 8,
-                                    .groups = scene->groups,
-                                    .group_count = count,
-                                    .scheduler_block_tokens = scene->sbs,
-                                    .hash_block_tokens = scene->hbs,
-                                    .speculative = scene->speculative}};
+    *out = (struct ready){.model = model_of(scene->groups, count, 1, 8)};
+    out->model.scheduler_block_tokens = scene->sbs;
+    out->model.hash_block_tokens = scene->hbs;
+    out->model.speculative = scene->speculative;
     const struct moon_connector_options options = {.role = MOON_ROLE_BOTH, .enable_lookup = true};
     MOON_CHECK_INT(
         moon_connector_open(&out->connector, moon_profile_find(scene->profile, NULL), &out->model, &options, NULL), 0);
@@ -327,15 +318,9 @@ static void loads_read_what_a_hit_needs(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char out[6] = "";
-        const struct moon_layout_model model = {.tp = 1,
-                                                .pp = 1,
-                                                .pcp = 1,
-                                                .dcp = 1,
-                                                .total_kv_heads = 8,
-                                                .groups = rows[i].groups,
-                                                .group_count = 1,
-                                                .scheduler_block_tokens = rows[i].sbs,
-                                                .hash_block_tokens = rows[i].hbs};
+        struct moon_layout_model model = model_of(rows[i].groups, 1, 1, 8);
+        model.scheduler_block_tokens = rows[i].sbs;
+        model.hash_block_tokens = rows[i].hbs;
         const struct moon_connector connector = {.profile = moon_profile_find(rows[i].profile, NULL), .model = &model};
         for (int chunk = 0; chunk < 5; chunk++)
             out[chunk] = moon_load_wanted(&connector, 0, chunk, rows[i].hit) ? '1' : '0';

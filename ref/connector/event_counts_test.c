@@ -15,16 +15,8 @@ static char published[256];
 /* Two KV heads on tp ranks, so tp / 2 ranks share out the puts. */
 static void begin(const char *name, int64_t tp) {
     release = *moon_profile_find(name, NULL);
-    group = (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1}, .block_tokens = 16};
-    model = (struct moon_layout_model){.tp = tp,
-                                       .pp = 1,
-                                       .pcp = 1,
-                                       .dcp = 1,
-                                       .total_kv_heads = 2,
-                                       .groups = &group,
-                                       .group_count = 1,
-                                       .scheduler_block_tokens = 16,
-                                       .hash_block_tokens = 16};
+    group = group_of(MOON_SPEC_FULL, 16, 0);
+    model = model_of(&group, 1, tp, 2);
     notes.taken = 0;
     connector = (struct moon_connector){.profile = &release, .model = &model, .notes = &notes};
     CU_ASSERT_EQUAL_FATAL(moon_event_counts_open(&counts, &connector, moon_memory_heap(), NULL), 0);

@@ -60,7 +60,11 @@ static bool tell_parent(struct moon_kv_events *events, const struct moon_job *jo
 static bool tell_tokens(struct moon_kv_events *events, const struct moon_job *job, const struct moon_chunk *chunk,
                         struct moon_kv_event *event) {
     bool cut = events->connector->profile->event_ids_of_start;
-    if (!job->token_ids || (cut && job->token_id_count == 0))
+    if (!job->token_ids)
+        return true;
+    if (cut && job->token_id_count < chunk->end_tokens)
+        moon_deviation_note(events->connector->notes, MOON_DEVIATION_EVENT_IDS_CUT);
+    if (cut && job->token_id_count == 0)
         return true;
     int64_t end = chunk->end_tokens < job->token_id_count ? chunk->end_tokens : job->token_id_count;
     size_t count = end > chunk->start_tokens ? (size_t)(end - chunk->start_tokens) : 0;
@@ -87,6 +91,8 @@ static bool tell_block(struct moon_kv_events *events, const struct moon_job *job
     struct moon_kv_event event = {.block_tokens = block_tokens(events->connector, block->group), .group = block->group};
     bool by_number = events->connector->profile->event_hash_by_number;
     int64_t first = by_number ? block->chunk.id : block->chunk.first_hash;
+    if (by_number && (first != block->chunk.first_hash || block->chunk.hash_count != 1))
+        moon_deviation_note(events->connector->notes, MOON_DEVIATION_EVENT_OF_OTHER_BLOCK);
     if (!tell_hash(events, &job->hashes, first, by_number ? 1 : block->chunk.hash_count, &event.hash) ||
         !tell_parent(events, job, &block->chunk, from, &event) || !tell_tokens(events, job, &block->chunk, &event))
         return false;

@@ -104,6 +104,14 @@ static void a_hash_is_told_as_number_or_whole(void) {
     const struct moon_stored_block second[] = {block(1, 1, false)};
     add(second, 1, false);
     check_hash(&events.events[0].hash, 0x11, 32); /* the second hash, not that of the second chunk */
+    CU_ASSERT_TRUE(moon_deviation_noted(&notes, MOON_DEVIATION_EVENT_OF_OTHER_BLOCK));
+    moon_kv_events_close(&events);
+    begin("vllm-0.22", true);
+    moon_profile_strict(moon_profile_find("vllm-0.22", NULL), &release);
+    add(second, 1, false);
+    MOON_CHECK_INT(events.events[0].hash.length, 64);
+    MOON_CHECK_INT(events.events[0].block_tokens, 16);
+    MOON_CHECK_INT(notes.taken, 0);
     moon_kv_events_close(&events);
 }
 
@@ -171,6 +179,7 @@ static void up_to_28_ids_end_with_the_step_of_the_start(void) {
     job.token_id_count = 0; /* after a preemption nothing is known */
     add(blocks, 1, false);
     CU_ASSERT_FALSE(events.events[3].tokens_known);
+    CU_ASSERT_TRUE(moon_deviation_noted(&notes, MOON_DEVIATION_EVENT_IDS_CUT));
     moon_kv_events_close(&events);
 }
 

@@ -15,20 +15,8 @@ static const uint8_t hashes[32] = {0xfe, [16] = 0x8b};
 /* One group, blocks of 16, one rank: a key for each of the two hashes. */
 static void begin_with(const struct moon_profile *profile, struct moon_memory *memory) {
     release = *profile;
-    group = (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
-                                       .block_tokens = 16,
-                                       .transferable = true,
-                                       .prefix_cacheable = true};
-    model = (struct moon_layout_model){.tp = 1,
-                                       .pp = 1,
-                                       .pcp = 1,
-                                       .dcp = 1,
-                                       .total_kv_heads = 1,
-                                       .groups = &group,
-                                       .group_count = 1,
-                                       .scheduler_block_tokens = 16,
-                                       .hash_block_tokens = 16,
-                                       .model_name = moon_key_text("m")};
+    group = group_of(MOON_SPEC_FULL, 16, 0);
+    model = model_of(&group, 1, 1, 1);
     const struct moon_connector_options options = {.role = MOON_ROLE_BOTH, .load_async = true, .enable_lookup = true};
     CU_ASSERT_EQUAL_FATAL(moon_connector_open(&connector, &release, &model, &options, NULL), 0);
     notes.taken = 0;

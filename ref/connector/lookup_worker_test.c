@@ -24,19 +24,9 @@ struct scene {
 };
 
 static void open_scene(struct scene *scene, const char *profile, size_t group_count) {
-    *scene = (struct scene){
-        .groups = {{.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8}, .block_tokens = 16},
-                   {.spec = {.kind = MOON_SPEC_MAMBA}, .block_tokens = 32}}};
-    scene->model = (struct moon_layout_model){.tp = 2,
-                                              .pp = 1,
-                                              .pcp = 1,
-                                              .dcp = 1,
-                                              .total_kv_heads = 8,
-                                              .groups = scene->groups,
-                                              .group_count = group_count,
-                                              .scheduler_block_tokens = group_count == 1 ? 16 : 32,
-                                              .hash_block_tokens = 16,
-                                              .model_name = moon_key_text("m")};
+    *scene = (struct scene){.groups = {group_of(MOON_SPEC_FULL, 16, 0), group_of(MOON_SPEC_MAMBA, 32, 0)}};
+    scene->model = model_of(scene->groups, group_count, 2, 8);
+    scene->model.scheduler_block_tokens = group_count == 1 ? 16 : 32;
     const struct moon_connector_options options = {.role = MOON_ROLE_BOTH, .enable_lookup = true};
     MOON_CHECK_INT(
         moon_connector_open(&scene->connector, moon_profile_find(profile, NULL), &scene->model, &options, NULL), 0);

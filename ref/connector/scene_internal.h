@@ -6,6 +6,7 @@
 #include "ref/base/unit.h"
 #include "ref/connector/scheduler.h"
 #include "ref/key/deviation.h"
+#include "ref/layout/model_check_internal.h"
 
 enum { SCENE_GROUPS = 3, SCENE_REQUESTS = 4, SCENE_TOKENS = 512, SCENE_LOG = 2048, SCENE_HELD = 512 };
 
@@ -99,21 +100,8 @@ static inline void scene_set(struct scene *scene, const char *profile, enum moon
     scene->options = (struct moon_connector_options){
         .role = role, .load_async = true, .enable_lookup = true, .discard_partial_chunks = true};
     for (size_t g = 0; g < count; g++)
-        scene->groups[g] =
-            (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
-                                       .block_tokens = 16,
-                                       .transferable = true,
-                                       .prefix_cacheable = true};
-    scene->model = (struct moon_layout_model){.tp = 1,
-                                              .pp = 1,
-                                              .pcp = 1,
-                                              .dcp = 1,
-                                              .total_kv_heads = 8,
-                                              .groups = scene->groups,
-                                              .group_count = count,
-                                              .scheduler_block_tokens = 16,
-                                              .hash_block_tokens = 16,
-                                              .model_name = {"m", 1}};
+        scene->groups[g] = group_of(MOON_SPEC_FULL, 16, 0);
+    scene->model = model_of(scene->groups, count, 1, 8);
     for (size_t i = 0; i < sizeof scene->hashes; i++)
         scene->hashes[i] = (uint8_t)(i / 16);
 }

@@ -60,6 +60,11 @@ static bool keep_server(struct moon_profile *profile) {
     return turn(&profile->raised_stops_server, false) || malformed;
 }
 
+static bool tell_chunks(struct moon_profile *profile) {
+    bool by_number = turn(&profile->event_hash_by_number, false);
+    return turn(&profile->event_block_of_engine, false) || by_number;
+}
+
 /* True if the profile deviated. One case a deviation: the compiler misses none. */
 static bool turn_right(struct moon_profile *profile, enum moon_deviation deviation) {
     switch (deviation) {
@@ -129,6 +134,10 @@ static bool turn_right(struct moon_profile *profile, enum moon_deviation deviati
         return turn(&profile->events_before_put, false);
     case MOON_DEVIATION_EVENTS_NEVER_COMMON:
         return turn(&profile->events_of_all_workers, false);
+    case MOON_DEVIATION_EVENT_IDS_CUT:
+        return turn(&profile->event_ids_of_start, false);
+    case MOON_DEVIATION_EVENT_OF_OTHER_BLOCK:
+        return tell_chunks(profile);
     case MOON_DEVIATION_COUNT: /* is none */
         break;
     }

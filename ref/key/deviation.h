@@ -54,7 +54,9 @@ extern "C" {
     ROW(REPLY_UNCHECKED, "connector.9.55", "a lookup reply of the wrong length is taken for one large integer")        \
     ROW(LOOKUP_SERVER_STOPS, "connector.9.54", "an exception in a lookup ends the server, later ones get no answer")   \
     ROW(EVENTS_OF_FAILED_PUTS, "connector.6.9", "blocks whose put failed are told as stored")                          \
-    ROW(EVENTS_NEVER_COMMON, "connector.6.9", "events of blocks that one of several replicas puts are not published")
+    ROW(EVENTS_NEVER_COMMON, "connector.6.9", "events of blocks that one of several replicas puts are not published")  \
+    ROW(EVENT_IDS_CUT, "connector.6.9", "events of later steps have fewer token ids, or none")                         \
+    ROW(EVENT_OF_OTHER_BLOCK, "connector.6.9", "a wide chunk is told by the hash of another block")
 
 #define MOON_DEVIATION_ENUM(name, edge, text) MOON_DEVIATION_##name,
 enum moon_deviation { MOON_DEVIATIONS(MOON_DEVIATION_ENUM) MOON_DEVIATION_COUNT };

@@ -5,34 +5,15 @@
 #include "ref/layout/replication.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 static const struct moon_profile *release(const char *name) {
     return moon_profile_find(name, NULL);
 }
 
-static struct moon_layout_group group_of(enum moon_spec_kind kind) {
-    return (struct moon_layout_group){.spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = 64},
-                                      .block_tokens = 16,
-                                      .transferable = true,
-                                      .prefix_cacheable = true};
-}
-
-static struct moon_layout_model engine(const struct moon_layout_group *group, int64_t tp, int64_t heads) {
-    return (struct moon_layout_model){.tp = tp,
-                                      .pp = 1,
-                                      .pcp = 1,
-                                      .dcp = 1,
-                                      .total_kv_heads = heads,
-                                      .groups = group,
-                                      .group_count = 1,
-                                      .scheduler_block_tokens = 16,
-                                      .hash_block_tokens = 16,
-                                      .model_name = moon_key_text("m")};
-}
-
 static void ranks_count_tp_then_pcp_then_pp(void) {
-    const struct moon_layout_group full = group_of(MOON_SPEC_FULL);
-    struct moon_layout_model model = engine(&full, 4, 8);
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 64);
+    struct moon_layout_model model = model_of(&full, 1, 4, 8);
     model.pp = 2;
     model.pcp = 3;
     model.dcp = 2;
@@ -69,7 +50,7 @@ static void replication_follows_spec_and_release(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct moon_layout_group group = group_of(rows[i].kind);
-        struct moon_layout_model model = engine(&group, rows[i].tp, rows[i].heads);
+        struct moon_layout_model model = model_of(&group, 1, rows[i].tp, rows[i].heads);
         model.dcp = rows[i].dcp;
         model.use_mla = rows[i].use_mla;
         MOON_CHECK_INT(moon_replication_factor(release("0.23"), &model, 0), rows[i].in_23);
@@ -82,8 +63,8 @@ static void a_uniform_group_is_mla_if_all_its_layers_are(void) {
     const struct moon_layer_spec inner[] = {{.kind = MOON_SPEC_MLA, .num_kv_heads = 1, .head_size = 8},
                                             {.kind = MOON_SPEC_MLA, .num_kv_heads = 1, .head_size = 16},
                                             {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8}};
-    struct moon_layout_group group = group_of(MOON_SPEC_UNIFORM);
-    struct moon_layout_model model = engine(&group, 4, 2);
+    struct moon_layout_group group = group_of(MOON_SPEC_UNIFORM, 16, 64);
+    struct moon_layout_model model = model_of(&group, 1, 4, 2);
     group.inner = inner;
     group.inner_count = 2;
     MOON_CHECK_INT(moon_replication_factor(release("0.33"), &model, 0), 4);
@@ -92,8 +73,8 @@ static void a_uniform_group_is_mla_if_all_its_layers_are(void) {
 }
 
 static void replicas_share_one_t(void) {
-    const struct moon_layout_group full = group_of(MOON_SPEC_FULL);
-    const struct moon_layout_model model = engine(&full, 4, 2);
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 64);
+    const struct moon_layout_model model = model_of(&full, 1, 4, 2);
     struct moon_store_selection selection;
     moon_store_select(release("0.33"), &model, &selection);
     for (int64_t tp = 0; tp < 4; tp++) {
@@ -127,10 +108,10 @@ static void the_worked_stripes_are_reproduced(void) {
 }
 
 static void shards_split_over_the_ranks(void) {
-    const struct moon_layout_group full = group_of(MOON_SPEC_FULL);
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 64);
     static const int64_t tps[] = {1, 2, 4};
     for (size_t i = 0; i < 3; i++) {
-        struct moon_layout_model model = engine(&full, tps[i], 8);
+        struct moon_layout_model model = model_of(&full, 1, tps[i], 8);
         model.store_tp_size = (struct moon_setting){.type = MOON_SETTING_INTEGER, .text = moon_key_text("4")};
         struct moon_store_selection selection;
         moon_store_select(release("0.33"), &model, &selection);
@@ -149,8 +130,8 @@ static void shards_split_over_the_ranks(void) {
 }
 
 static void a_rank_local_layout_has_one_shard(void) {
-    const struct moon_layout_group full = group_of(MOON_SPEC_FULL);
-    const struct moon_layout_model model = engine(&full, 4, 8);
+    const struct moon_layout_group full = group_of(MOON_SPEC_FULL, 16, 64);
+    const struct moon_layout_model model = model_of(&full, 1, 4, 8);
     struct moon_store_selection selection;
     moon_store_select(release("0.33"), &model, &selection);
     struct moon_shard_range range = moon_local_shards(&model, &selection, 3);

@@ -4,6 +4,7 @@
 
 #include "ref/base/random.h"
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 enum { CHUNKS_MAX = 8, GROUPS_MAX = 3 };
 
@@ -26,24 +27,12 @@ static void set_scene(struct scene *scene, int64_t tp, int64_t heads, size_t cou
         .save = {
             .tokens = chunks * 16, .hash_count = chunks, .prefill_end_tokens = chunks * 16, .tables = scene->tables}};
     for (size_t g = 0; g < count; g++) {
-        scene->groups[g] =
-            (struct moon_layout_group){.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
-                                       .block_tokens = 16,
-                                       .transferable = true,
-                                       .prefix_cacheable = true};
+        scene->groups[g] = group_of(MOON_SPEC_FULL, 16, 0);
         for (int64_t k = 0; k < chunks; k++)
             scene->blocks[g][k] = (int64_t)(100 * g) + k + 1;
         scene->tables[g] = (struct moon_block_table){scene->blocks[g], (size_t)chunks};
     }
-    scene->model = (struct moon_layout_model){.tp = tp,
-                                              .pp = 1,
-                                              .pcp = 1,
-                                              .dcp = 1,
-                                              .total_kv_heads = heads,
-                                              .groups = scene->groups,
-                                              .group_count = count,
-                                              .scheduler_block_tokens = 16,
-                                              .hash_block_tokens = 16};
+    scene->model = model_of(scene->groups, count, tp, heads);
 }
 
 /* Puts of a rank as "group.chunk.shard=block ...", or the exception. */

@@ -3,17 +3,10 @@
 #include "ref/layout/reach.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 static const struct moon_profile *release(const char *name) {
     return moon_profile_find(name, NULL);
-}
-
-static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block, int64_t window) {
-    return (struct moon_layout_group){
-        .spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = window},
-        .block_tokens = block,
-        .transferable = true,
-        .prefix_cacheable = true};
 }
 
 static struct moon_layout_group local_group(int64_t block, int64_t local) {
@@ -30,15 +23,9 @@ static struct moon_layout_group uniform_group(const struct moon_layer_spec *inne
 }
 
 static struct moon_layout_model engine(const struct moon_layout_group *groups, size_t count, int64_t align) {
-    return (struct moon_layout_model){.tp = 1,
-                                      .pp = 1,
-                                      .pcp = 1,
-                                      .dcp = 1,
-                                      .total_kv_heads = 8,
-                                      .groups = groups,
-                                      .group_count = count,
-                                      .scheduler_block_tokens = align,
-                                      .hash_block_tokens = 16};
+    struct moon_layout_model model = model_of(groups, count, 1, 8);
+    model.scheduler_block_tokens = align;
+    return model;
 }
 
 /* Mask of the first `count` chunks of group 0 as digits. */

@@ -3,6 +3,7 @@
 #include "ref/layout/store_tp.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 static const struct moon_layout_group full = {.spec = {.kind = MOON_SPEC_FULL, .num_kv_heads = 1, .head_size = 8},
                                               .block_tokens = 16,
@@ -11,15 +12,7 @@ static const struct moon_layout_group full = {.spec = {.kind = MOON_SPEC_FULL, .
 
 /* Local TP 2, 8 heads, LBHNC, one full attention group. */
 static struct moon_layout_model engine(void) {
-    return (struct moon_layout_model){.tp = 2,
-                                      .pp = 1,
-                                      .pcp = 1,
-                                      .dcp = 1,
-                                      .total_kv_heads = 8,
-                                      .groups = &full,
-                                      .group_count = 1,
-                                      .scheduler_block_tokens = 16,
-                                      .hash_block_tokens = 16};
+    return model_of(&full, 1, 2, 8);
 }
 
 static struct moon_setting integer(const char *digits) {

@@ -6,6 +6,7 @@
 #include "ref/layout/replication.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 /* A release as it is, and without what it does wrong. */
 struct pair {
@@ -19,26 +20,11 @@ static struct pair pair_of(const char *name) {
     return pair;
 }
 
-static struct moon_layout_group group_of(enum moon_spec_kind kind, int64_t block, int64_t window) {
-    return (struct moon_layout_group){
-        .spec = {.kind = kind, .num_kv_heads = 1, .head_size = 8, .window_tokens = window},
-        .block_tokens = block,
-        .transferable = true,
-        .prefix_cacheable = true};
-}
-
 static struct moon_layout_model engine(const struct moon_layout_group *groups, size_t count, int64_t tp,
                                        int64_t heads) {
-    return (struct moon_layout_model){.tp = tp,
-                                      .pp = 1,
-                                      .pcp = 1,
-                                      .dcp = 1,
-                                      .total_kv_heads = heads,
-                                      .groups = groups,
-                                      .group_count = count,
-                                      .scheduler_block_tokens = 64,
-                                      .hash_block_tokens = 16,
-                                      .model_name = moon_key_text("m")};
+    struct moon_layout_model model = model_of(groups, count, tp, heads);
+    model.scheduler_block_tokens = 64;
+    return model;
 }
 
 /* ---- keys ---- */
