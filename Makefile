@@ -50,7 +50,7 @@ MAINS := conformance/cli/main.c conformance/cli/report_main.c conformance/adapte
 VERSION := $(shell sed -n 's/.define MOON_VERSION "\(.*\)"/\1/p' conformance/cli/cli.h)
 LIBRARY := $(filter-out $(TESTS) $(FUZZERS) $(UNIT) $(MAINS),$(SOURCES))
 # Folders in link order: a folder uses only those after it.
-FOLDERS := conformance/cli conformance reports conformance/draw conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/base
+FOLDERS := conformance/cli conformance reports conformance/draw conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/wire ref/base
 
 define variant
 $(BUILD)/$(1)/obj/%.o: %.c | $(DEPS_FIRST)

@@ -5,13 +5,12 @@
 
 #include "conformance/suites/suite.h"
 
-/* The first difference. Strings live in the arena given to moon_compare.
- *   expected, seen   both sides decoded, each one line with the path that they differ at
- *   hint             what the difference means: which part of a key, which block, which byte; "" when there is no more
- * to say */
+/* The first difference. Strings live in the arena given to moon_compare. */
 struct moon_difference {
+    /* Both sides decoded, each one line with the path that they differ at. */
     const char *expected;
     const char *seen;
+    /* What the difference means: which part of a key, which block, which byte; "" when there is no more to say. */
     const char *hint;
 };
 

@@ -102,7 +102,7 @@ static int compare_hashes(struct moon_arena *arena, const struct moon_json *answ
 static int check_chain(struct moon_arena *arena, const struct moon_profile *profile, const struct moon_json *given,
                        const struct moon_json *answer, struct moon_difference *difference) {
     struct moon_hash_case one;
-    struct moon_error error;
+    struct moon_error error = {0};
     uint8_t none_hash[MOON_DIGEST_BYTES_MAX], *hashes = NULL;
     size_t count = 0;
     const struct moon_json *hex = none_hash_of(answer);

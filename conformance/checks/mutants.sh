@@ -5,7 +5,7 @@
 #   usage: conformance/checks/mutants.sh BUILD [NAME]     NAME: only this one, with the cases that noticed it
 # A mutant that passes, and one that crashes, hangs or answers nonsense instead of answering wrongly, is a failure here.
 # Lines of a patch before its first "---":
-#   catches: REQUIREMENT...            one of them must be cited by a failing case
+#   catches: REQUIREMENT...            one of them must be cited by a failing case; only cases of their suites are asked
 #   drawn: SUITE RELEASE COUNT         no recorded case knows; as many drawn ones (seed 1) are asked instead
 #   also: CASE                         a case of `mooncheck run` that must pass too
 #   unit: TEST                         that unit test must fail, instead of the vectors
@@ -71,12 +71,14 @@ fault() {
     fi
 }
 
-# The same for the log $2 of a unit test: it must fail, not die. Sets `failing`.
+# The same for the log $2 of a unit test: it must fail, not die, for a rule that SPEC.md has. Sets `failing`.
 unit_fault() {
     failing=$(sed -n 's/^[a-z_]*: [0-9]* passed, \([0-9]*\) failed.*/\1/p' "$2" | tail -1)
     cited=" $(field "$1" unit)"
     if [ -z "$(field "$1" catches)" ]; then
         echo "says nowhere what it breaks: its patch has no line \"catches: REQUIREMENT...\""
+    elif ! grep -q "^### $(field "$1" catches | cut -d ' ' -f 1) " conformance/SPEC.md; then
+        echo "names a requirement that SPEC.md does not have"
     elif [ "$3" -eq 0 ]; then
         echo "survived"
     elif [ "$3" -ne 1 ] || [ "${failing:-0}" -eq 0 ]; then
@@ -102,7 +104,7 @@ judge() {
         echo "FAILED  $1 $(cat "$log.fault")"
         return 1
     fi
-    printf 'noticed %-28s%s, of %d failing cases\n' "$1" "$cited" "$failing"
+    printf 'noticed %-31s%s, of %d failing cases\n' "$1" "$cited" "$failing"
 }
 
 if [ $# -gt 1 ]; then

@@ -40,12 +40,7 @@ static void measure_python(struct shown *shown, enum moon_bench_subject subject)
 
 static void write_table(const struct shown *shown, bool markdown, struct moon_text *out) {
     moon_bench_cell cells[CELLS];
-    const char *line[CELLS];
-    moon_bench_line(titles, widths, CELLS, markdown, out);
-    if (markdown)
-        moon_bench_rule(widths, CELLS, out);
-    for (size_t i = 0; i < CELLS; i++)
-        line[i] = cells[i];
+    moon_bench_titles(titles, widths, CELLS, markdown, out);
     for (size_t i = 0; i < MOON_BENCH_SUBJECTS; i++) {
         const struct moon_bench_row *row = &shown->rows[i];
         snprintf(cells[0], MOON_BENCH_CELL_BYTES, "%s", moon_bench_subject_text(row->subject));
@@ -57,7 +52,7 @@ static void write_table(const struct shown *shown, bool markdown, struct moon_te
         moon_bench_ratio(cells[6], row->time.median_ns, row->floor.median_ns, 1);
         moon_bench_ratio(cells[7], shown->python_ns[i], 1000, 1);
         moon_bench_ratio(cells[8], shown->python_ns[i], row->time.median_ns, 1);
-        moon_bench_line(line, widths, CELLS, markdown, out);
+        moon_bench_line(cells, widths, CELLS, markdown, out);
     }
 }
 

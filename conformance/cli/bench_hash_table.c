@@ -77,15 +77,10 @@ static void fill_cells(moon_bench_cell out[CELLS], const struct row *row, bool b
 
 static void write_table(const struct row rows[SETTINGS], bool markdown, struct moon_text *out) {
     moon_bench_cell row_cells[CELLS];
-    const char *line[CELLS];
-    moon_bench_line(titles, widths, CELLS, markdown, out);
-    if (markdown)
-        moon_bench_rule(widths, CELLS, out);
-    for (size_t i = 0; i < CELLS; i++)
-        line[i] = row_cells[i];
+    moon_bench_titles(titles, widths, CELLS, markdown, out);
     for (size_t i = 0; i < (size_t)2 * SETTINGS; i++) {
         fill_cells(row_cells, &rows[i / 2], i % 2 == 1);
-        moon_bench_line(line, widths, CELLS, markdown, out);
+        moon_bench_line(row_cells, widths, CELLS, markdown, out);
     }
 }
 

@@ -2,6 +2,7 @@
 /* What the subjects of `mooncheck bench` share: writing a table for a terminal or as Markdown. */
 #include "conformance/cli/bench_tables.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 void moon_bench_ratio(moon_bench_cell cell, uint64_t a, uint64_t b, int digits) {
@@ -13,20 +14,33 @@ void moon_bench_ratio(moon_bench_cell cell, uint64_t a, uint64_t b, int digits) 
                  (unsigned long long)(value % scale));
 }
 
-void moon_bench_line(const char *const cells[], const int widths[], size_t count, bool markdown,
-                     struct moon_text *out) {
+static void write_line(const char *const texts[], const int widths[], size_t count, bool markdown,
+                       struct moon_text *out) {
     for (size_t i = 0; i < count; i++)
         if (markdown)
-            moon_text_format(out, "| %s ", cells[i]);
+            moon_text_format(out, "| %s ", texts[i]);
         else
-            moon_text_format(out, "%s%*s", i ? " " : "", widths[i], cells[i]);
+            moon_text_format(out, "%s%*s", i ? " " : "", widths[i], texts[i]);
     moon_text_string(out, markdown ? "|\n" : "\n");
 }
 
-void moon_bench_rule(const int widths[], size_t count, struct moon_text *out) {
+void moon_bench_titles(const char *const titles[], const int widths[], size_t count, bool markdown,
+                       struct moon_text *out) {
+    write_line(titles, widths, count, markdown, out);
+    if (!markdown)
+        return;
     for (size_t i = 0; i < count; i++)
         moon_text_string(out, widths[i] < 0 ? "| --- " : "| ---: ");
     moon_text_string(out, "|\n");
+}
+
+void moon_bench_line(const moon_bench_cell cells[], const int widths[], size_t count, bool markdown,
+                     struct moon_text *out) {
+    const char *texts[MOON_BENCH_CELLS_MAX];
+    assert(count <= MOON_BENCH_CELLS_MAX);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = cells[i];
+    write_line(texts, widths, count, markdown, out);
 }
 
 static int write_markdown(const char *path, const char *title, const char *intro,

@@ -20,10 +20,12 @@ typedef char moon_bench_cell[MOON_BENCH_CELL_BYTES];
 
 /* a / b with one digit behind the point, or two; "-" without one of them. */
 void moon_bench_ratio(moon_bench_cell cell, uint64_t a, uint64_t b, int digits);
-/* One line; widths as of printf, negative ones to the left. */
-void moon_bench_line(const char *const cells[], const int widths[], size_t count, bool markdown, struct moon_text *out);
-/* The line under Markdown's titles. */
-void moon_bench_rule(const int widths[], size_t count, struct moon_text *out);
+/* The titles, in Markdown with the line under them; widths as of printf, negative ones to the left. */
+void moon_bench_titles(const char *const titles[], const int widths[], size_t count, bool markdown,
+                       struct moon_text *out);
+/* One line of at most MOON_BENCH_CELLS_MAX cells. */
+void moon_bench_line(const moon_bench_cell cells[], const int widths[], size_t count, bool markdown,
+                     struct moon_text *out);
 
 /* A report: the table (`write` appends it, as Markdown or for a terminal) with its notes. With --out it is written as
  * Markdown under `title` and `intro`. Prints it, or `json` if that is asked for and not NULL. Returns the exit status.

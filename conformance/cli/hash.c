@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck hash: the block hashes of a prompt, from flags or a vector's `given`. */
 #include "conformance/cli/cli.h"
+#include "conformance/cli/engine_options.h"
 
 #include "conformance/suites/hash.h"
 #include "conformance/suites/world.h"
@@ -15,8 +16,7 @@ static struct {
 } asked = {.algorithm = "sha256", .block_size = 16};
 
 static const struct moon_option options[] = {
-    {"profile", MOON_OPTION_TEXT, &asked.profile, "NAME", NULL, 0, 0,
-     "vLLM release, as vllm-0.30 or 0.30.0 (default: the newest)"},
+    MOON_CLI_PROFILE_ROW(asked.profile),
     {"algo", MOON_OPTION_CHOICE, &asked.algorithm, "NAME", "sha256|sha256_cbor|xxhash|xxhash_cbor", 0, 0,
      "prefix_caching_hash_algo of the engine (default: sha256)"},
     {"seed", MOON_OPTION_TEXT, &asked.seed, "TEXT", NULL, 0, 0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck key: the key of a block, from flags or a vector's `given`, and keys read back. */
 #include "conformance/cli/cli.h"
+#include "conformance/cli/engine_options.h"
 
 #include "ref/key/explain.h"
 
@@ -17,8 +18,8 @@ static struct {
 static const struct moon_option options[] = {
     {"profile", MOON_OPTION_TEXT, &asked.profile, "NAME", NULL, 0, 0,
      "vLLM release, as vllm-0.30 or 0.30.0 (default: the newest; with --parse: every one)"},
-    {"model", MOON_OPTION_TEXT, &asked.model, "PATH", NULL, 0, 0, "model name or path as configured (default: model)"},
-    {"prefix", MOON_OPTION_TEXT, &asked.prefix, "TEXT", NULL, 0, 0, "cache_prefix of the extra config (default: none)"},
+    MOON_CLI_MODEL_ROW(asked.model),
+    MOON_CLI_PREFIX_ROW(asked.prefix),
     {"tp-rank", MOON_OPTION_INTEGER, &asked.tp_rank, "N", NULL, 0, NUMBER_MAX,
      "TP rank divided by the replication factor, or the store shard (default: 0)"},
     {"pcp", MOON_OPTION_INTEGER, &asked.pcp_rank, "N", NULL, 0, NUMBER_MAX,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck layout: which store layout an engine chooses and why, who puts which key, and what a lookup asks for. */
 #include "conformance/cli/cli.h"
+#include "conformance/cli/engine_options.h"
 
 #include "conformance/suites/layout.h"
 #include "conformance/suites/world.h"
@@ -13,21 +14,17 @@ static struct {
     bool explain;
 } asked = {.rank = -1, .content_bytes = 1}; /* 0 and NULL: not asked for */
 
-#define HEADS_MAX         (INT64_C(1) << 32)
 #define CONTENT_BYTES_MAX (INT64_C(1) << 24)
 
 static const struct moon_option options[] = {
-    {"profile", MOON_OPTION_TEXT, &asked.profile, "NAME", NULL, 0, 0,
-     "vLLM release, as vllm-0.30 or 0.30.0 (default: the newest)"},
-    {"tp", MOON_OPTION_INTEGER, &asked.tp, "N", NULL, 1, MOON_ENGINE_WORLD_MAX, "tensor parallel size (default: 1)"},
-    {"pp", MOON_OPTION_INTEGER, &asked.pp, "N", NULL, 1, MOON_ENGINE_WORLD_MAX, "pipeline parallel size (default: 1)"},
-    {"kv-heads", MOON_OPTION_INTEGER, &asked.kv_heads, "N", NULL, 1, HEADS_MAX,
-     "KV heads of the whole model (default: 8)"},
+    MOON_CLI_PROFILE_ROW(asked.profile),
+    MOON_CLI_TP_ROW(asked.tp),
+    MOON_CLI_PP_ROW(asked.pp),
+    MOON_CLI_HEADS_ROW(asked.kv_heads),
     {"store-tp", MOON_OPTION_TEXT, &asked.store_tp, "N", NULL, 0, 0,
      "store_tp_size, any JSON value (default: not set)"},
-    {"layout", MOON_OPTION_CHOICE, &asked.layout, "NAME", "LBHNC|LBNHC|LHBNC|BLHNC|BLNHC|BHLNC", 0, 0,
-     "KV cache layout of the engine (default: LBHNC)"},
-    {"model", MOON_OPTION_TEXT, &asked.model, "PATH", NULL, 0, 0, "model name or path as configured (default: model)"},
+    MOON_CLI_LAYOUT_ROW(asked.layout),
+    MOON_CLI_MODEL_ROW(asked.model),
     {"rank", MOON_OPTION_INTEGER, &asked.rank, "N", NULL, 0, MOON_ENGINE_WORLD_MAX - 1,
      "explain this worker only (implies --explain)"},
     {"content-bytes", MOON_OPTION_INTEGER, &asked.content_bytes, "N", NULL, 1, CONTENT_BYTES_MAX,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck plan: what the connector looks up, puts and reads for a request, in words or as vectors have it. */
+#include "conformance/cli/engine_options.h"
 #include "conformance/cli/plan_question.h"
 #include "conformance/cli/run_report.h"
 #include "conformance/deviations.h"
@@ -14,23 +15,18 @@ static struct moon_plan_question asked; /* 0 and NULL: not asked for */
 static const char *profile_name, *json, *mode = "compat";
 static bool explain, as_question;
 
-#define HEADS_MAX (INT64_C(1) << 32)
-
 static const struct moon_option options[] = {
-    {"profile", MOON_OPTION_TEXT, &profile_name, "NAME", NULL, 0, 0,
-     "vLLM release, as vllm-0.30 or 0.30.0 (default: the newest)"},
+    MOON_CLI_PROFILE_ROW(profile_name),
     {"ask", MOON_OPTION_CHOICE, &asked.ask, "WHAT", "save|load|lookup", 0, 0,
      "what the flags ask for (default: save, all steps from the prompt to the last token)"},
-    {"tp", MOON_OPTION_INTEGER, &asked.tp, "N", NULL, 1, MOON_ENGINE_WORLD_MAX, "tensor parallel size (default: 1)"},
-    {"pp", MOON_OPTION_INTEGER, &asked.pp, "N", NULL, 1, MOON_ENGINE_WORLD_MAX, "pipeline parallel size (default: 1)"},
-    {"kv-heads", MOON_OPTION_INTEGER, &asked.kv_heads, "N", NULL, 1, HEADS_MAX,
-     "KV heads of the whole model (default: 8)"},
+    MOON_CLI_TP_ROW(asked.tp),
+    MOON_CLI_PP_ROW(asked.pp),
+    MOON_CLI_HEADS_ROW(asked.kv_heads),
     {"block-size", MOON_OPTION_INTEGER, &asked.block_tokens, "N", NULL, 1, MOON_PLAN_BLOCK_TOKENS_MAX,
      "tokens of a block (default: 16)"},
-    {"layout", MOON_OPTION_CHOICE, &asked.layout, "NAME", "LBHNC|LBNHC|LHBNC|BLHNC|BLNHC|BHLNC", 0, 0,
-     "KV cache layout of the engine (default: LBHNC)"},
-    {"model", MOON_OPTION_TEXT, &asked.model, "PATH", NULL, 0, 0, "model name or path as configured (default: model)"},
-    {"prefix", MOON_OPTION_TEXT, &asked.prefix, "TEXT", NULL, 0, 0, "cache_prefix of the extra config (default: none)"},
+    MOON_CLI_LAYOUT_ROW(asked.layout),
+    MOON_CLI_MODEL_ROW(asked.model),
+    MOON_CLI_PREFIX_ROW(asked.prefix),
     {"role", MOON_OPTION_CHOICE, &asked.role, "ROLE", "kv_producer|kv_consumer|kv_both", 0, 0,
      "kv_role of the engine (default: kv_both)"},
     {"store-tp-size", MOON_OPTION_TEXT, &asked.store_tp, "N", NULL, 0, 0,

@@ -113,23 +113,19 @@ static void an_option_that_is_no_json_is_refused(void) {
     CU_ASSERT(strncmp(error.where, "--prefill-tp-sizes:1:", 21) == 0);
 }
 
+static int make_given(struct moon_memory *memory, const void *question) {
+    struct moon_arena small;
+    struct moon_json *given = NULL;
+    moon_arena_open(&small, memory);
+    int status = moon_plan_given(&small, moon_profile_newest(), question, &given, NULL);
+    moon_arena_close(&small);
+    return status;
+}
+
 static void refused_memory_is_told(void) {
     const struct moon_plan_question question = {
         .ask = "save", .tp = 2, .prompt_tokens = 40, .decode_tokens = 3, .stored_tokens = 32};
-    for (uint64_t at = 1;; at++) {
-        struct moon_memory_failing failing;
-        struct moon_arena small;
-        struct moon_json *given = NULL;
-        struct moon_error error = {0};
-        moon_memory_failing_init(&failing, moon_memory_heap(), at);
-        moon_arena_open(&small, &failing.memory);
-        int status = moon_plan_given(&small, moon_profile_newest(), &question, &given, &error);
-        moon_arena_close(&small);
-        MOON_CHECK_INT(failing.held_bytes, 0);
-        MOON_CHECK_INT(status, failing.requests < at ? 0 : MOON_ERR_MEMORY);
-        if (failing.requests < at)
-            break;
-    }
+    moon_unit_refuse_memory(make_given, &question);
 }
 
 int main(int argc, char *argv[]) {

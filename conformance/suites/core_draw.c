@@ -21,7 +21,7 @@ static void set_int(const struct moon_core *core, struct moon_json *object, cons
     moon_json_set(core->arena, object, name, moon_json_int(core->arena, value));
 }
 
-static void push_name(const struct moon_core *core, const char *list, const struct moon_core_request *request) {
+static void push_name(const struct moon_core *core, const char *list, const struct moon_drawn_request *request) {
     moon_json_push(moon_json_member(core->step, list), moon_json_string(core->arena, request->name));
 }
 
@@ -41,7 +41,7 @@ static int64_t null_blocks(const struct moon_core *core, size_t group, int64_t c
 
 /* Blocks that a group's table lacks for `tokens` tokens, as a list; the first `null` of the table are null blocks.
  * Those of a Mamba group between its states are null, too. */
-static struct moon_json *more_blocks(struct moon_core *core, struct moon_core_request *request, size_t group,
+static struct moon_json *more_blocks(struct moon_core *core, struct moon_drawn_request *request, size_t group,
                                      int64_t tokens, int64_t null, bool sparse) {
     const struct moon_layout_group *its = &core->connector->model->groups[group];
     struct moon_json *list = moon_json_array(core->arena);
@@ -55,7 +55,7 @@ static struct moon_json *more_blocks(struct moon_core *core, struct moon_core_re
 }
 
 /* The whole table of a request that starts or comes back. */
-static struct moon_json *whole_table(struct moon_core *core, struct moon_core_request *request, int64_t tokens) {
+static struct moon_json *whole_table(struct moon_core *core, struct moon_drawn_request *request, int64_t tokens) {
     struct moon_json *tables = moon_json_array(core->arena);
     bool sparse = once(core, 2);
     for (size_t group = 0; group < core->connector->model->group_count; group++) {
@@ -67,7 +67,7 @@ static struct moon_json *whole_table(struct moon_core *core, struct moon_core_re
 }
 
 /* Blocks that are added for a running request; null when it needs none. */
-static struct moon_json *added_blocks(struct moon_core *core, struct moon_core_request *request, int64_t tokens) {
+static struct moon_json *added_blocks(struct moon_core *core, struct moon_drawn_request *request, int64_t tokens) {
     struct moon_json *tables = moon_json_array(core->arena);
     bool sparse = once(core, 2);
     size_t added = 0;
@@ -90,7 +90,7 @@ static int64_t cached_tokens(const struct moon_core *core, int64_t prefill) {
 }
 
 /* Tokens of a prefill that are scheduled: all that is left, or a part that often ends at a block. */
-static int64_t chunk_tokens(const struct moon_core *core, const struct moon_core_request *request) {
+static int64_t chunk_tokens(const struct moon_core *core, const struct moon_drawn_request *request) {
     int64_t left = request->prefill_tokens - request->computed_tokens;
     int64_t unit =
         once(core, 2) ? core->connector->model->scheduler_block_tokens : core->connector->model->hash_block_tokens;
@@ -103,7 +103,7 @@ static int64_t chunk_tokens(const struct moon_core *core, const struct moon_core
 }
 
 /* Output of a step, and how far the request is after it: drafts that are not accepted are forgotten. */
-static void advance(struct moon_core *core, struct moon_core_request *request, int64_t scheduled) {
+static void advance(struct moon_core *core, struct moon_drawn_request *request, int64_t scheduled) {
     bool decodes = request->computed_tokens >= request->prefill_tokens;
     int64_t accepted = decodes ? 1 + (int64_t)below(core, scheduled) : scheduled;
     request->computed_tokens += accepted;
@@ -114,7 +114,7 @@ static void advance(struct moon_core *core, struct moon_core_request *request, i
     set_int(core, moon_json_member(core->step, "output_tokens"), request->name, output);
 }
 
-static struct moon_json *entry(const struct moon_core *core, const char *list, const struct moon_core_request *request,
+static struct moon_json *entry(const struct moon_core *core, const char *list, const struct moon_drawn_request *request,
                                int64_t scheduled) {
     struct moon_json *object = moon_json_push(moon_json_member(core->step, list), moon_json_object(core->arena));
     moon_json_set(core->arena, object, "req", moon_json_string(core->arena, request->name));
@@ -124,7 +124,7 @@ static struct moon_json *entry(const struct moon_core *core, const char *list, c
 }
 
 /* A waiting request is new; one that comes back is new with a longer prefill, or resumed among the cached ones. */
-static void start(struct moon_core *core, struct moon_core_request *request) {
+static void start(struct moon_core *core, struct moon_drawn_request *request) {
     bool again = request->state == MOON_CORE_PREEMPTED, cached = again && once(core, 2);
     request->prefill_tokens = request->known_tokens;
     request->computed_tokens = cached_tokens(core, request->prefill_tokens);
@@ -141,7 +141,7 @@ static void start(struct moon_core *core, struct moon_core_request *request) {
     advance(core, request, scheduled);
 }
 
-static void go_on(struct moon_core *core, struct moon_core_request *request) {
+static void go_on(struct moon_core *core, struct moon_drawn_request *request) {
     bool decodes = request->computed_tokens >= request->prefill_tokens;
     int64_t scheduled = decodes ? 1 + (int64_t)below(core, request->draft_tokens + 1) : chunk_tokens(core, request);
     struct moon_json *object = entry(core, "cached", request, scheduled);
@@ -153,12 +153,12 @@ static void go_on(struct moon_core *core, struct moon_core_request *request) {
         request->state = MOON_CORE_ENDED;
 }
 
-static void preempt(struct moon_core *core, struct moon_core_request *request) {
+static void preempt(struct moon_core *core, struct moon_drawn_request *request) {
     push_name(core, "preempted", request);
     request->state = MOON_CORE_PREEMPTED;
 }
 
-static void act(struct moon_core *core, struct moon_core_request *request, bool preempting) {
+static void act(struct moon_core *core, struct moon_drawn_request *request, bool preempting) {
     switch (request->state) {
     case MOON_CORE_WAITING:
     case MOON_CORE_PREEMPTED:
@@ -186,7 +186,7 @@ static void act(struct moon_core *core, struct moon_core_request *request, bool 
 
 /* A position at which a group's state may be handed off: a block's end, or the last hash boundary of the prompt; from
  * 0.32 on any other hash boundary, where prompts part; up to 0.28 the last one alone. 0: there is none yet. */
-static int64_t position(const struct moon_core *core, const struct moon_core_request *request, size_t group) {
+static int64_t position(const struct moon_core *core, const struct moon_drawn_request *request, size_t group) {
     const struct moon_layout_model *model = core->connector->model;
     enum moon_boundary_rule rule = core->connector->profile->boundary_rule;
     int64_t block = model->groups[group].block_tokens, unit = model->hash_block_tokens;
@@ -213,7 +213,7 @@ static size_t state_group(const struct moon_core *core) {
     return group;
 }
 
-static void hand_off(struct moon_core *core, const struct moon_core_request *request, struct moon_json *offloads) {
+static void hand_off(struct moon_core *core, const struct moon_drawn_request *request, struct moon_json *offloads) {
     struct moon_json *list = moon_json_array(core->arena);
     bool nulls = core->connector->profile->boundary_rule != MOON_BOUNDARY_TAIL;
     for (uint64_t i = 1 + below(core, 3); i > 0; i--) {

@@ -19,7 +19,7 @@ enum moon_core_state {
 /* One request. Tokens: of the prompt, known (prompt and output), with KV, and the length of the present prefill.
  *   draft_tokens  at most this many are scheduled with a token of output
  *   tables        blocks it has in each group */
-struct moon_core_request {
+struct moon_drawn_request {
     char name[8];
     int64_t prompt_tokens, known_tokens, computed_tokens, prefill_tokens, draft_tokens;
     enum moon_core_state state;
@@ -31,7 +31,7 @@ struct moon_core {
     struct moon_arena *arena;
     struct moon_random *random;
     const struct moon_connector *connector;
-    struct moon_core_request requests[MOON_CORE_REQUESTS_MAX];
+    struct moon_drawn_request requests[MOON_CORE_REQUESTS_MAX];
     size_t request_count;
     int64_t next_block;
     bool late;              /* the last step's jobs were left for later */

@@ -197,3 +197,12 @@ void moon_engine_draw(struct moon_arena *arena, struct moon_random *random, cons
     set_text(&drawing, given, "model", PICK(&drawing, models));
     set_int(&drawing, given, "num_gpu_blocks", 4096);
 }
+
+void moon_engine_draw_options(struct moon_arena *arena, struct moon_random *random, uint64_t times,
+                              struct moon_json *given) {
+    static const char *const names[] = {"load_async", "lookup_async", "enable_lookup", "save_decode_cache"};
+    struct moon_json *extra = moon_json_member(given, "extra_config");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (moon_random_chance(random, 1, times))
+            moon_json_set(arena, extra, names[i], moon_json_bool(arena, moon_random_chance(random, 1, 2)));
+}

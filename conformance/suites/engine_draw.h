@@ -19,4 +19,8 @@ struct moon_engine_limits {
 void moon_engine_draw(struct moon_arena *arena, struct moon_random *random, const struct moon_profile *profile,
                       const struct moon_engine_limits *limits, struct moon_json *given);
 
+/* Adds to a drawn engine, each once in `times`, the options that decide whether and how lookups and loads are made. */
+void moon_engine_draw_options(struct moon_arena *arena, struct moon_random *random, uint64_t times,
+                              struct moon_json *given);
+
 #endif

@@ -159,7 +159,7 @@ static int answer(const struct moon_suite_world *world, struct moon_arena *arena
                   struct moon_error *error) {
     struct moon_hash_case one;
     struct moon_hash_result computed;
-    struct moon_error why;
+    struct moon_error why = {0};
     struct moon_json *built = NULL;
     int status = moon_hash_case_read(world, arena, profile, source, given, &one, &why);
     if (status == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Suite layout: the decision, the lookups and each rank's share in words. */
 #include "conformance/suites/layout.h"
+#include "conformance/suites/refusal.h"
 
 #include "ref/layout/lookup.h"
 #include "ref/layout/reach.h"
@@ -180,10 +181,7 @@ int moon_layout_explain(struct moon_arena *arena, const struct moon_profile *pro
     const struct telling telling = {profile, &its, view, out};
     int status = moon_layout_case_read(arena, profile, source, given, &its, &failure);
     moon_text_format(out, "%s (%s)\n", profile->name, profile->version);
-    if (status == MOON_ERR_REFUSED) {
-        moon_text_format(out, "raises %s: %s\n", failure.type, failure.message);
-        status = 0;
-    } else if (!status && view->rank >= moon_world_size(&its.engine.model)) {
+    if (!status && view->rank >= moon_world_size(&its.engine.model)) {
         status = moon_fail(&failure, MOON_ERR_RANGE, NULL, "rank %" PRId64 " does not exist, the last is %" PRId64,
                            view->rank, moon_world_size(&its.engine.model) - 1);
     } else if (!status) {
@@ -195,9 +193,5 @@ int moon_layout_explain(struct moon_arena *arena, const struct moon_profile *pro
         for (size_t i = 0; i < count; i++)
             tell_rank(&telling, ranks[i]);
     }
-    if (!status && out->failed)
-        status = moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory");
-    if (status && error)
-        *error = failure;
-    return status;
+    return moon_suite_end_explain(status, out, &failure, error);
 }

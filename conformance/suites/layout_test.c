@@ -7,10 +7,7 @@
 
 static void an_empty_case_is_one_rank_with_one_block(void) {
     struct moon_arena arena;
-    struct moon_json *result = NULL;
-    struct moon_error error = {0};
-    moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.33", "{}", &result, &error), 0);
+    const struct moon_json *result = suite_answer(&moon_suite_layout, &arena, "0.33", "{}");
     const struct moon_json *rank = moon_json_at(moon_json_member(result, "ranks"), 0);
     MOON_CHECK_TEXT(moon_json_at(moon_json_member(rank, "puts"), 0)->bytes,
                     "model@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@00000000000000000000000000000001");
@@ -21,9 +18,7 @@ static void an_empty_case_is_one_rank_with_one_block(void) {
 
 static void old_releases_name_no_selection(void) {
     struct moon_arena arena;
-    struct moon_json *result = NULL;
-    moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.29", "{}", &result, NULL), 0);
+    const struct moon_json *result = suite_answer(&moon_suite_layout, &arena, "0.29", "{}");
     CU_ASSERT_PTR_NULL(moon_json_member(result, "selected"));
     CU_ASSERT_PTR_NULL(moon_json_member(moon_json_at(moon_json_member(result, "ranks"), 0), "groups"));
     moon_arena_close(&arena);
@@ -31,9 +26,7 @@ static void old_releases_name_no_selection(void) {
 
 static void a_consumer_puts_nothing(void) {
     struct moon_arena arena;
-    struct moon_json *result = NULL;
-    moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.33", "{\"kv_role\":\"kv_consumer\"}", &result, NULL), 0);
+    const struct moon_json *result = suite_answer(&moon_suite_layout, &arena, "0.33", "{\"kv_role\":\"kv_consumer\"}");
     MOON_CHECK_INT(moon_json_member(moon_json_at(moon_json_member(result, "ranks"), 0), "puts")->count, 0);
     moon_arena_close(&arena);
 }
@@ -92,14 +85,9 @@ static void bad_cases_are_told_with_their_place(void) {
 }
 
 static void what_a_release_raises_is_the_answer(void) {
-    struct moon_arena arena;
-    struct moon_json *result = NULL;
-    moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_layout, &arena, "0.25",
-                             "{\"groups\":[{},{}],\"topology\":{\"tp\":2,\"dcp\":2}}", &result, NULL),
-                   0);
-    MOON_CHECK_TEXT(moon_json_member(moon_json_member(result, "error"), "class")->bytes, "ValueError");
-    moon_arena_close(&arena);
+    static const struct suite_raising_case row = {"0.25", "{\"groups\":[{},{}],\"topology\":{\"tp\":2,\"dcp\":2}}",
+                                                  "ValueError", ""};
+    suite_check_raised(&moon_suite_layout, &row, 1);
 }
 
 /* Explains a case and looks for parts of the text. */
@@ -113,36 +101,35 @@ static void check_told(const char *profile, const char *given, const struct moon
     MOON_CHECK_INT(moon_json_read(&arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
     MOON_CHECK_INT(moon_layout_explain(&arena, moon_profile_find(profile, NULL), "test", document, view, &out, NULL),
                    0);
-    for (size_t i = 0; parts[i]; i++) {
-        if (!strstr(moon_text_value(&out), parts[i]))
-            fprintf(stderr, "missing \"%s\" in\n%s\n", parts[i], moon_text_value(&out));
-        CU_ASSERT_PTR_NOT_NULL(strstr(moon_text_value(&out), parts[i]));
-    }
+    suite_check_parts(&out, parts);
     moon_text_close(&out);
     moon_arena_close(&arena);
 }
 
-#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static void explanations_name_reason_and_numbers(void) {
     const struct moon_layout_view all = {-1, 1}, rank_1 = {1, 512};
     check_told("0.33", "{\"topology\":{\"tp\":2},\"extra_config\":{\"store_tp_size\":4}}", &rank_1,
-               PARTS("store TP: store_tp_size: 4",
-                     "shard 3: heads 6 to 7; 1 segment a layer of 16384 bytes, the first at 16384", "rank 1: tp 1"));
+               SUITE_PARTS("store TP: store_tp_size: 4",
+                           "shard 3: heads 6 to 7; 1 segment a layer of 16384 bytes, the first at 16384",
+                           "rank 1: tp 1"));
     check_told("0.33", "{\"topology\":{\"tp\":2},\"extra_config\":{\"store_tp_size\":4},\"kv_cache_layout\":\"LBNHC\"}",
-               &rank_1, PARTS("16 segments a layer of 1024 bytes, the first at 1024 of the block, then every 2048"));
-    check_told("0.33", "{\"extra_config\":{\"enable_store_tp_lcm\":true,\"prefill_tp_sizes\":[2,\"4\"]}}", &all,
-               PARTS("an element of prefill_tp_sizes is a string (element 1)", "REFUSED", "the store TP is not known"));
+               &rank_1,
+               SUITE_PARTS("16 segments a layer of 1024 bytes, the first at 1024 of the block, then every 2048"));
+    check_told(
+        "0.33", "{\"extra_config\":{\"enable_store_tp_lcm\":true,\"prefill_tp_sizes\":[2,\"4\"]}}", &all,
+        SUITE_PARTS("an element of prefill_tp_sizes is a string (element 1)", "REFUSED", "the store TP is not known"));
     check_told("0.33", "{\"total_kv_heads\":1,\"extra_config\":{\"store_tp_size\":99999999999999999999}}", &all,
-               PARTS("beyond 2^63", "tp_shared_mqa"));
-    check_told("0.21", "{}", &all, PARTS("one layout", "replaced in the text", "LAYOUT-014"));
-    check_told("0.33", "{\"topology\":{\"pp\":2,\"pcp\":2}}", &all, PARTS("another pp_rank (LAYOUT-017)"));
-    check_told("0.33", "{\"kv_role\":\"kv_consumer\"}", &all, PARTS("LAYOUT-028"));
-    check_told("0.28", "{\"block_ids\":[[]]}", &all, PARTS("IndexError"));
-    check_told("0.33", "{\"num_chunks\":20}", &all, PARTS("and 4 more"));
-    check_told("0.33", "{\"topology\":{\"tp\":100},\"total_kv_heads\":100}", &all, PARTS("and 36 more"));
-    check_told("0.33", "{\"groups\":[{},{\"kind\":\"mamba\",\"block_size\":32}]}", &all, PARTS("for every hash block"));
-    check_told("0.25", "{\"groups\":[{},{}],\"topology\":{\"tp\":2,\"dcp\":2}}", &all, PARTS("raises ValueError"));
+               SUITE_PARTS("beyond 2^63", "tp_shared_mqa"));
+    check_told("0.21", "{}", &all, SUITE_PARTS("one layout", "replaced in the text", "LAYOUT-014"));
+    check_told("0.33", "{\"topology\":{\"pp\":2,\"pcp\":2}}", &all, SUITE_PARTS("another pp_rank (LAYOUT-017)"));
+    check_told("0.33", "{\"kv_role\":\"kv_consumer\"}", &all, SUITE_PARTS("LAYOUT-028"));
+    check_told("0.28", "{\"block_ids\":[[]]}", &all, SUITE_PARTS("IndexError"));
+    check_told("0.33", "{\"num_chunks\":20}", &all, SUITE_PARTS("and 4 more"));
+    check_told("0.33", "{\"topology\":{\"tp\":100},\"total_kv_heads\":100}", &all, SUITE_PARTS("and 36 more"));
+    check_told("0.33", "{\"groups\":[{},{\"kind\":\"mamba\",\"block_size\":32}]}", &all,
+               SUITE_PARTS("for every hash block"));
+    check_told("0.25", "{\"groups\":[{},{}],\"topology\":{\"tp\":2,\"dcp\":2}}", &all,
+               SUITE_PARTS("raises ValueError"));
 }
 
 static void a_rank_that_there_is_not_is_told(void) {

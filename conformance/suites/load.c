@@ -108,7 +108,7 @@ static int build(struct building *building, const char *source, const struct moo
 static int answer(const struct moon_suite_world *world, struct moon_arena *arena, const struct moon_profile *profile,
                   const char *source, const struct moon_json *given, struct moon_json **result,
                   struct moon_error *error) {
-    struct moon_load_case its;
+    struct moon_load_case its = {0};
     struct moon_error failure = {0};
     struct building building = {.arena = arena, .profile = profile, .answer = moon_json_object(arena)};
     int status = moon_load_case_read(arena, profile, source, given, &its, &failure);

@@ -131,7 +131,7 @@ static int make_caches(const struct reader *r, const struct moon_json *group, ui
     const struct moon_json *block = moon_json_member(group, "block_size");
     bool registered = !r->profile->store_namespace || is_stored(r, group);
     for (int64_t layer = 0; layer < count_layers(group); layer++) {
-        struct moon_tensor cache;
+        struct moon_tensor cache = {0};
         int status = make_cache(r, block ? (uint64_t)block->integer : 16, page_bytes, &cache);
         if (status)
             return status;

@@ -22,16 +22,7 @@ struct drawing {
     int64_t tokens, hit;
 };
 
-static uint64_t below(const struct drawing *drawing, uint64_t bound) {
-    return moon_random_below(drawing->random, bound);
-}
-
-/* True once in `times`. */
-static bool once(const struct drawing *drawing, uint64_t times) {
-    return below(drawing, times) == 0;
-}
-
-#define PICK(drawing, list) (list)[below(drawing, sizeof(list) / sizeof((list)[0]))]
+#define PICK(drawing, list) (list)[moon_random_below((drawing)->random, sizeof(list) / sizeof((list)[0]))]
 
 static void set(const struct drawing *drawing, const char *name, struct moon_json *value) {
     moon_json_set(drawing->arena, drawing->given, name, value);
@@ -45,12 +36,8 @@ static void set_int(const struct drawing *drawing, const char *name, int64_t val
 
 static void draw_options(const struct drawing *drawing) {
     static const char *const roles[] = {"kv_both", "kv_both", "kv_producer", "kv_consumer"};
-    static const char *const names[] = {"load_async", "lookup_async", "enable_lookup", "save_decode_cache"};
-    struct moon_json *extra = moon_json_member(drawing->given, "extra_config");
     set(drawing, "kv_role", moon_json_string(drawing->arena, PICK(drawing, roles)));
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (once(drawing, 24))
-            moon_json_set(drawing->arena, extra, names[i], moon_json_bool(drawing->arena, once(drawing, 2)));
+    moon_engine_draw_options(drawing->arena, drawing->random, 24, drawing->given);
 }
 
 /* Gives some groups several layers. False if two groups would have layers of the same name. */
@@ -60,8 +47,9 @@ static bool draw_layers(const struct drawing *drawing) {
     for (struct moon_json *group = groups ? groups->first : NULL; group; group = group->next) {
         if (moon_json_member(group, "inner"))
             uniform++;
-        else if (once(drawing, 4))
-            moon_json_set(drawing->arena, group, "num_layers", moon_json_uint(drawing->arena, 2 + below(drawing, 2)));
+        else if (moon_random_chance(drawing->random, 1, 4))
+            moon_json_set(drawing->arena, group, "num_layers",
+                          moon_json_uint(drawing->arena, 2 + moon_random_below(drawing->random, 2)));
     }
     return uniform < 2;
 }
@@ -69,14 +57,19 @@ static bool draw_layers(const struct drawing *drawing) {
 /* An engine whose store is TP-sharded, or has one KV head for all. */
 static void draw_shared_engine(const struct drawing *drawing) {
     static const char *const layouts[] = {"LBHNC", "LBHNC", "LBNHC"};
-    uint64_t tp = UINT64_C(1) << below(drawing, 3), per_rank = UINT64_C(1) << below(drawing, 3);
-    uint64_t store_tp = tp * per_rank, heads = once(drawing, 4) ? 1 : store_tp * (1 + below(drawing, 2));
+    uint64_t tp = UINT64_C(1) << moon_random_below(drawing->random, 3),
+             per_rank = UINT64_C(1) << moon_random_below(drawing->random, 3);
+    uint64_t store_tp = tp * per_rank, heads = moon_random_chance(drawing->random, 1, 4)
+                                                   ? 1
+                                                   : store_tp * (1 + moon_random_below(drawing->random, 2));
     struct moon_json *topology = moon_json_object(drawing->arena), *group = moon_json_object(drawing->arena),
                      *groups = moon_json_array(drawing->arena), *extra = moon_json_object(drawing->arena);
     moon_json_set(drawing->arena, topology, "tp", moon_json_uint(drawing->arena, tp));
-    moon_json_set(drawing->arena, topology, "pp", moon_json_uint(drawing->arena, once(drawing, 4) ? 2 : 1));
+    moon_json_set(drawing->arena, topology, "pp",
+                  moon_json_uint(drawing->arena, moon_random_chance(drawing->random, 1, 4) ? 2 : 1));
     moon_json_set(drawing->arena, group, "kind", moon_json_string(drawing->arena, "full"));
-    moon_json_set(drawing->arena, group, "block_size", moon_json_uint(drawing->arena, once(drawing, 3) ? 8 : 16));
+    moon_json_set(drawing->arena, group, "block_size",
+                  moon_json_uint(drawing->arena, moon_random_chance(drawing->random, 1, 3) ? 8 : 16));
     moon_json_push(groups, group);
     moon_json_set(drawing->arena, extra, "store_tp_size", moon_json_uint(drawing->arena, store_tp));
     set(drawing, "topology", topology);
@@ -89,11 +82,12 @@ static void draw_shared_engine(const struct drawing *drawing) {
 
 /* Draws until the release runs the engine; at last the engine without any member. */
 static int draw_engine(struct drawing *drawing) {
-    const struct moon_engine_limits limits = {.world_max = once(drawing, 4) ? 8 : 4, .groups_max = 3};
-    struct moon_error error;
+    const struct moon_engine_limits limits = {.world_max = moon_random_chance(drawing->random, 1, 4) ? 8 : 4,
+                                              .groups_max = 3};
+    struct moon_error error = {0};
     for (int i = 0; i < TRIES; i++) {
         drawing->given = moon_json_object(drawing->arena);
-        if (drawing->profile->store_namespace && once(drawing, 6))
+        if (drawing->profile->store_namespace && moon_random_chance(drawing->random, 1, 6))
             draw_shared_engine(drawing);
         else
             moon_engine_draw(drawing->arena, drawing->random, drawing->profile, &limits, drawing->given);
@@ -119,21 +113,21 @@ static void draw_lengths(struct drawing *drawing) {
     const struct moon_layout_model *model = &drawing->its.engine.model;
     int64_t unit = model->hash_block_tokens, block = model->scheduler_block_tokens;
     int64_t chunks = UNITS_MAX / (block / unit);
-    int64_t stored = (int64_t)(1 + below(drawing, (uint64_t)(chunks > 1 ? chunks : 1))) * block;
-    if (once(drawing, 3))
-        stored -= (int64_t)below(drawing, (uint64_t)block);
+    int64_t stored = (int64_t)(1 + moon_random_below(drawing->random, (uint64_t)(chunks > 1 ? chunks : 1))) * block;
+    if (moon_random_chance(drawing->random, 1, 3))
+        stored -= (int64_t)moon_random_below(drawing->random, (uint64_t)block);
     drawing->hit = stored;
-    drawing->tokens = stored + (int64_t)below(drawing, (uint64_t)block + 1);
-    if (once(drawing, 3))
+    drawing->tokens = stored + (int64_t)moon_random_below(drawing->random, (uint64_t)block + 1);
+    if (moon_random_chance(drawing->random, 1, 3))
         drawing->tokens = stored + PICK(drawing, ((const int64_t[]){0, 0, 1, -1, unit, block}));
     drawing->tokens = drawing->tokens > 0 ? drawing->tokens : 1;
     set_int(drawing, "hit_tokens_in_store", stored);
     set_int(drawing, "num_tokens", drawing->tokens);
     int64_t computed = 0;
-    if (once(drawing, 2))
-        computed = (int64_t)below(drawing, (uint64_t)(stored / block) + 1) * block;
-    if (once(drawing, 4)) /* the engine's own fine-grained hits */
-        computed = (int64_t)below(drawing, (uint64_t)(stored / unit) + 1) * unit;
+    if (moon_random_chance(drawing->random, 1, 2))
+        computed = (int64_t)moon_random_below(drawing->random, (uint64_t)(stored / block) + 1) * block;
+    if (moon_random_chance(drawing->random, 1, 4)) /* the engine's own fine-grained hits */
+        computed = (int64_t)moon_random_below(drawing->random, (uint64_t)(stored / unit) + 1) * unit;
     set_int(drawing, "num_computed_tokens", computed < drawing->tokens ? computed : 0);
 }
 
@@ -158,7 +152,8 @@ static void draw_tables(const struct drawing *drawing) {
         if (moon_spec_is_window(&its->spec))
             gone = (drawing->hit - its->spec.window_tokens) / its->block_tokens;
         for (int64_t i = 0; i < moon_ceil_divide(drawing->tokens, its->block_tokens); i++)
-            moon_json_push(list, moon_json_uint(drawing->arena, i < gone ? 0 : 1 + below(drawing, BLOCKS - 1)));
+            moon_json_push(list, moon_json_uint(drawing->arena,
+                                                i < gone ? 0 : 1 + moon_random_below(drawing->random, BLOCKS - 1)));
     }
     set(drawing, "block_ids", lists);
 }
@@ -169,9 +164,10 @@ static void draw_page(const struct drawing *drawing, uint64_t layers) {
     static const int64_t around[] = {-4096, -1, 0, 0, 1, 4096};
     const struct moon_layout_model *model = &drawing->its.engine.model;
     uint64_t page = PICK(drawing, small), limit = MOON_DISK_STAGING_BYTES;
-    if (once(drawing, 3)) {
-        limit = once(drawing, 2) ? limit : limit / 10 * 9;
-        limit /= once(drawing, 2) ? 1 + below(drawing, 4) : 1; /* several of them fit */
+    if (moon_random_chance(drawing->random, 1, 3)) {
+        limit = moon_random_chance(drawing->random, 1, 2) ? limit : limit / 10 * 9;
+        limit /= moon_random_chance(drawing->random, 1, 2) ? 1 + moon_random_below(drawing->random, 4)
+                                                           : 1; /* several of them fit */
         page = (uint64_t)((int64_t)(limit - 8192) + PICK(drawing, around)) / layers;
     }
     uint64_t cells = (uint64_t)(model->total_kv_heads * model->groups[0].block_tokens);
@@ -202,8 +198,8 @@ static void collect(void *context, const struct moon_store_call *call, const int
 
 /* Runs the case as it is so far: without offloading a rank makes one get of everything. */
 static int find_keys(struct drawing *drawing) {
-    struct moon_load_case its;
-    struct moon_error error;
+    struct moon_load_case its = {0};
+    struct moon_error error = {0};
     const struct moon_load_watch watch = {.context = drawing, .called = collect};
     drawing->keys = moon_json_array(drawing->arena);
     if (!drawing->keys || moon_json_broken(drawing->given))
@@ -218,9 +214,10 @@ static int find_keys(struct drawing *drawing) {
 static const char *draw_ratio(const struct drawing *drawing) {
     static const char *const texts[] = {"0.9", "1", "0.5", "1e-9", "0", "2", " 0.25 "};
     static const int64_t around[] = {-4096, -1, 0, 0, 1, 4095};
-    if (once(drawing, 4) || drawing->cost == 0)
+    if (moon_random_chance(drawing->random, 1, 4) || drawing->cost == 0)
         return PICK(drawing, texts);
-    int64_t bytes = (int64_t)(drawing->cost * (1 + below(drawing, drawing->most + 1))) + PICK(drawing, around);
+    int64_t bytes =
+        (int64_t)(drawing->cost * (1 + moon_random_below(drawing->random, drawing->most + 1))) + PICK(drawing, around);
     return moon_arena_format(drawing->arena, "%.17g", (double)bytes / MOON_DISK_STAGING_BYTES);
 }
 
@@ -229,13 +226,14 @@ static void draw_store(const struct drawing *drawing) {
     moon_json_set(drawing->arena, config, "metadata_server", moon_json_string(drawing->arena, "P2PHANDSHAKE"));
     moon_json_set(drawing->arena, config, "master_server_address", moon_json_string(drawing->arena, "127.0.0.1:1"));
     moon_json_set(drawing->arena, config, "protocol", moon_json_string(drawing->arena, "tcp"));
-    if (drawing->profile->config_mode && !once(drawing, 3)) {
-        struct moon_json *value = once(drawing, 12)   ? moon_json_string(drawing->arena, "false")
-                                  : once(drawing, 12) ? moon_json_int(drawing->arena, (int64_t)below(drawing, 2))
-                                                      : moon_json_bool(drawing->arena, true);
+    if (drawing->profile->config_mode && !moon_random_chance(drawing->random, 1, 3)) {
+        struct moon_json *value = moon_random_chance(drawing->random, 1, 12) ? moon_json_string(drawing->arena, "false")
+                                  : moon_random_chance(drawing->random, 1, 12)
+                                      ? moon_json_int(drawing->arena, (int64_t)moon_random_below(drawing->random, 2))
+                                      : moon_json_bool(drawing->arena, true);
         moon_json_set(drawing->arena, config, "enable_offload", value);
     }
-    if (drawing->profile->batches_split && !once(drawing, 3))
+    if (drawing->profile->batches_split && !moon_random_chance(drawing->random, 1, 3))
         moon_json_set(drawing->arena, env, "VLLM_MOONCAKE_DISK_STAGING_USABLE_RATIO",
                       moon_json_string(drawing->arena, draw_ratio(drawing)));
     set(drawing, "store_config", config);
@@ -244,7 +242,7 @@ static void draw_store(const struct drawing *drawing) {
 
 static int64_t draw_result(const struct drawing *drawing) {
     static const int64_t codes[] = {-1, -1, -704, -800, -5, -200, INT32_MIN, 0, 1};
-    if (!once(drawing, 4))
+    if (!moon_random_chance(drawing->random, 1, 4))
         return PICK(drawing, codes);
     return (int64_t)drawing->bytes + PICK(drawing, ((const int64_t[]){-1, 0, 1, 4096}));
 }
@@ -252,15 +250,19 @@ static int64_t draw_result(const struct drawing *drawing) {
 static void draw_failures(const struct drawing *drawing) {
     struct moon_json *results = moon_json_object(drawing->arena);
     const struct moon_json *keys = drawing->keys;
-    uint64_t count = once(drawing, 3) ? 0 : once(drawing, 8) ? keys->count : 1 + below(drawing, 3);
+    uint64_t count = moon_random_chance(drawing->random, 1, 3)   ? 0
+                     : moon_random_chance(drawing->random, 1, 8) ? keys->count
+                                                                 : 1 + moon_random_below(drawing->random, 3);
     for (uint64_t i = 0; i < count && keys->count > 0; i++) {
-        const struct moon_json *key = moon_json_at(keys, below(drawing, keys->count));
+        const struct moon_json *key = moon_json_at(keys, moon_random_below(drawing->random, keys->count));
         if (moon_json_member(results, key->bytes) == NULL)
             moon_json_set(drawing->arena, results, key->bytes, moon_json_int(drawing->arena, draw_result(drawing)));
     }
     set(drawing, "get_results", results);
     set(drawing, "get_raises_on_call",
-        once(drawing, 5) ? moon_json_uint(drawing->arena, below(drawing, 4)) : moon_json_null(drawing->arena));
+        moon_random_chance(drawing->random, 1, 5)
+            ? moon_json_uint(drawing->arena, moon_random_below(drawing->random, 4))
+            : moon_json_null(drawing->arena));
 }
 
 static uint64_t count_layers(const struct drawing *drawing) {

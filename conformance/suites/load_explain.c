@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Suite load: the lookup, and each rank's reads, cuts and reports in words. */
 #include "conformance/suites/load_case.h"
+#include "conformance/suites/refusal.h"
 
 #include "ref/connector/load_keys.h"
 
@@ -231,7 +232,7 @@ int moon_load_explain(const struct moon_suite_world *world, struct moon_arena *a
                       const struct moon_profile *profile, const char *source, const struct moon_json *given,
                       struct moon_text *out, struct moon_error *error) {
     (void)world; /* a load depends on nothing outside the case */
-    struct moon_load_case its;
+    struct moon_load_case its = {0};
     struct moon_error failure = {0};
     struct telling telling = {.profile = profile, .its = &its, .out = out};
     const struct moon_load_watch watch = {&telling, tell_match, tell_rank, tell_get, tell_reports};
@@ -241,13 +242,5 @@ int moon_load_explain(const struct moon_suite_world *world, struct moon_arena *a
     if (!status)
         status = moon_load_run(arena, source, given, &its, &watch, &failure);
     moon_load_keys_close(&telling.load);
-    if (status == MOON_ERR_REFUSED) {
-        moon_text_format(out, "raises %s: %s\n", failure.type, failure.message);
-        status = 0;
-    }
-    if (!status && out->failed)
-        status = moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory");
-    if (status && error)
-        *error = failure;
-    return status;
+    return moon_suite_end_explain(status, out, &failure, error);
 }

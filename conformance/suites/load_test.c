@@ -11,10 +11,7 @@ static const struct moon_json *first_rank(const struct moon_json *result) {
 
 static void an_empty_case_loads_one_block(void) {
     struct moon_arena arena;
-    struct moon_json *result = NULL;
-    struct moon_error error = {0};
-    moon_arena_open(&arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_load, &arena, "0.33", "{}", &result, &error), 0);
+    const struct moon_json *result = suite_answer(&moon_suite_load, &arena, "0.33", "{}");
     MOON_CHECK_INT(moon_json_member(result, "new_matched_tokens")->integer, 16);
     const struct moon_json *get = moon_json_at(moon_json_member(first_rank(result), "get_calls"), 0);
     MOON_CHECK_TEXT(moon_json_at(moon_json_member(get, "keys"), 0)->bytes,
@@ -140,98 +137,76 @@ static void an_answer_has_a_largest_size(void) {
 }
 
 static void what_a_release_raises_is_the_answer(void) {
-    static const struct {
-        const char *profile, *given, *type;
-    } rows[] = {
-        {"0.33", "{\"extra_config\":{\"load_async\":false}}", "AssertionError"},
-        {"0.33", "{\"store_config\":{\"global_segment_size\":\"x\"}}", "ValueError"},
+    static const struct suite_raising_case rows[] = {
+        {"0.33", "{\"extra_config\":{\"load_async\":false}}", "AssertionError", ""},
+        {"0.33", "{\"store_config\":{\"global_segment_size\":\"x\"}}", "ValueError", ""},
         {"0.33",
          "{\"store_config\":{\"enable_offload\":true},\"env\":{\"VLLM_MOONCAKE_DISK_STAGING_USABLE_RATIO\":\"x\"}}",
-         "ValueError"},
-        {"0.21", "{\"page_bytes\":1000}", "ValueError"},
+         "ValueError", ""},
+        {"0.21", "{\"page_bytes\":1000}", "ValueError", ""},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct moon_arena arena;
-        struct moon_json *result = NULL;
-        moon_arena_open(&arena, moon_memory_heap());
-        MOON_CHECK_INT(suite_ask(&moon_suite_load, &arena, rows[i].profile, rows[i].given, &result, NULL), 0);
-        const struct moon_json *raised = moon_json_member(moon_json_member(result, "error"), "class");
-        MOON_CHECK_TEXT(raised ? raised->bytes : NULL, rows[i].type);
-        moon_arena_close(&arena);
-    }
+    suite_check_raised(&moon_suite_load, rows, sizeof rows / sizeof rows[0]);
 }
-
-/* Explains a case and looks for parts of the text. */
-static void check_told(const char *profile, const char *given, const char *const parts[]) {
-    struct moon_arena arena;
-    struct moon_json *document;
-    struct moon_text out;
-    moon_arena_open(&arena, moon_memory_heap());
-    moon_text_open(&out, moon_memory_heap());
-    MOON_CHECK_INT(moon_json_read(&arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
-    MOON_CHECK_INT(
-        moon_suite_load.explain(NULL, &arena, moon_profile_find(profile, NULL), "test", document, &out, NULL), 0);
-    for (size_t i = 0; parts[i]; i++) {
-        if (!strstr(moon_text_value(&out), parts[i]))
-            fprintf(stderr, "missing \"%s\" in\n%s\n", parts[i], moon_text_value(&out));
-        CU_ASSERT_PTR_NOT_NULL(strstr(moon_text_value(&out), parts[i]));
-    }
-    moon_text_close(&out);
-    moon_arena_close(&arena);
-}
-
-#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void a_load_is_explained(void) {
-    check_told("0.33", "{\"hit_tokens_in_store\":0}", PARTS("no load is issued"));
-    check_told("0.33", "{\"num_tokens\":33,\"topology\":{\"tp\":2}}",
-               PARTS("to load: 32 tokens, on every rank", "rank 1: tp 1, pcp 0, pp 0: 2 keys, beginning with key 1",
-                     "group 0 reads chunks 0 to 1\n", "no offloading", "get 0: 2 keys", "block 2: g0.l0 at 2048 +1024",
-                     "-> 1024", "reports the request as received"));
-    check_told("0.21",
-               "{\"get_results\":{\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@00000000000000000000000000000001\":-1}}",
-               PARTS("knows no staging budget", "FAILED, only logged (LOAD-024)"));
+    suite_check_explained(&moon_suite_load, "0.33", "{\"hit_tokens_in_store\":0}", SUITE_PARTS("no load is issued"));
+    suite_check_explained(&moon_suite_load, "0.33", "{\"num_tokens\":33,\"topology\":{\"tp\":2}}",
+                          SUITE_PARTS("to load: 32 tokens, on every rank",
+                                      "rank 1: tp 1, pcp 0, pp 0: 2 keys, beginning with key 1",
+                                      "group 0 reads chunks 0 to 1\n", "no offloading", "get 0: 2 keys",
+                                      "block 2: g0.l0 at 2048 +1024", "-> 1024", "reports the request as received"));
+    suite_check_explained(
+        &moon_suite_load, "0.21",
+        "{\"get_results\":{\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@00000000000000000000000000000001\":-1}}",
+        SUITE_PARTS("knows no staging budget", "FAILED, only logged (LOAD-024)"));
 }
 
 #define OFFLOAD     "\"store_config\":{\"enable_offload\":true},\"env\":{\"VLLM_MOONCAKE_STORE_TIER_LOG\":\"1\","
 #define RATIO(text) "\"VLLM_MOONCAKE_DISK_STAGING_USABLE_RATIO\":\"" text "\"}"
 
 static void cuts_and_failures_are_explained(void) {
-    check_told("0.33", "{\"num_tokens\":81," OFFLOAD RATIO("0.00002") ",\"get_raises_on_call\":1}",
-               PARTS("cut to 26843 staging bytes a get", "replicas of 2 keys are asked for", "get 1: 2 keys, RAISES",
-                     "NEITHER READ NOR REPORTED: the other 1 key,", "reports blocks 3 4 as failed (LOAD-020)",
-                     "Mooncake load tier summary: req_id=r batch_keys=2"));
-    check_told("0.30", "{\"page_bytes\":1342177280,\"groups\":[{},{}]," OFFLOAD RATIO("0.9") "}",
-               PARTS("NOT READ: key 0 takes 2684362752 staging bytes", "reports blocks 1 as failed (LOAD-025"));
-    check_told("0.33", "{\"groups\":[{},{}]," OFFLOAD RATIO("2") ",\"get_raises_on_call\":0}",
-               PARTS("all keys fit into 2684354560 staging bytes", "reports the request as failed (LOAD-025)"));
-    check_told("0.33",
-               "{\"get_results\":{\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@"
-               "00000000000000000000000000000001\":5}}",
-               PARTS("-> 5 of fewer bytes PASSES (LOAD-021)"));
-    check_told("0.33", "{\"extra_config\":{\"load_async\":false}}", PARTS("raises AssertionError"));
+    suite_check_explained(
+        &moon_suite_load, "0.33", "{\"num_tokens\":81," OFFLOAD RATIO("0.00002") ",\"get_raises_on_call\":1}",
+        SUITE_PARTS("cut to 26843 staging bytes a get", "replicas of 2 keys are asked for", "get 1: 2 keys, RAISES",
+                    "NEITHER READ NOR REPORTED: the other 1 key,", "reports blocks 3 4 as failed (LOAD-020)",
+                    "Mooncake load tier summary: req_id=r batch_keys=2"));
+    suite_check_explained(
+        &moon_suite_load, "0.30", "{\"page_bytes\":1342177280,\"groups\":[{},{}]," OFFLOAD RATIO("0.9") "}",
+        SUITE_PARTS("NOT READ: key 0 takes 2684362752 staging bytes", "reports blocks 1 as failed (LOAD-025"));
+    suite_check_explained(
+        &moon_suite_load, "0.33", "{\"groups\":[{},{}]," OFFLOAD RATIO("2") ",\"get_raises_on_call\":0}",
+        SUITE_PARTS("all keys fit into 2684354560 staging bytes", "reports the request as failed (LOAD-025)"));
+    suite_check_explained(&moon_suite_load, "0.33",
+                          "{\"get_results\":{\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@"
+                          "00000000000000000000000000000001\":5}}",
+                          SUITE_PARTS("-> 5 of fewer bytes PASSES (LOAD-021)"));
+    suite_check_explained(&moon_suite_load, "0.33", "{\"extra_config\":{\"load_async\":false}}",
+                          SUITE_PARTS("raises AssertionError"));
 }
 
 #define LOCAL "{\"num_tokens\":65,\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32}]}"
 
 static void a_load_of_nothing_is_answered_and_explained(void) {
     check_first_rank("0.33", LOCAL, "{\"rank\":0,\"get_calls\":[],\"invalid_block_ids\":[],\"failed_requests\":[]}");
-    check_told("0.33", LOCAL, PARTS("group 0 reads nothing", "NO KEY is left: the load raises and never ends"));
+    suite_check_explained(&moon_suite_load, "0.33", LOCAL,
+                          SUITE_PARTS("group 0 reads nothing", "NO KEY is left: the load raises and never ends"));
 }
 
 static void long_lists_are_cut(void) {
-    check_told("0.33", "{\"num_tokens\":641,\"groups\":[{\"num_layers\":6}],\"get_raises_on_call\":0}",
-               PARTS("and 2 more (LOAD-006)", "and so on, 40 keys in all", "and 8 more as failed"));
-    check_told("0.33",
-               "{\"num_tokens\":65,\"num_computed_tokens\":48,\"groups\":[{},{\"kind\":\"sliding_window\","
-               "\"sliding_window\":16}]}",
-               PARTS("group 1 reads chunk 3; the engine has chunks 0 to 2 (LOAD-002)\n"));
-    check_told(
-        "0.33",
+    suite_check_explained(&moon_suite_load, "0.33",
+                          "{\"num_tokens\":641,\"groups\":[{\"num_layers\":6}],\"get_raises_on_call\":0}",
+                          SUITE_PARTS("and 2 more (LOAD-006)", "and so on, 40 keys in all", "and 8 more as failed"));
+    suite_check_explained(&moon_suite_load, "0.33",
+                          "{\"num_tokens\":65,\"num_computed_tokens\":48,\"groups\":[{},{\"kind\":\"sliding_window\","
+                          "\"sliding_window\":16}]}",
+                          SUITE_PARTS("group 1 reads chunk 3; the engine has chunks 0 to 2 (LOAD-002)\n"));
+    suite_check_explained(
+        &moon_suite_load, "0.33",
         "{\"num_tokens\":65,\"num_computed_tokens\":16,\"groups\":[{},{\"kind\":\"sliding_window\","
         "\"sliding_window\":16}]}",
-        PARTS("group 1 reads chunk 3; the engine has chunk 0 (LOAD-002); its attention does not need chunks 1 to 2 "
-              "(LOAD-003)"));
+        SUITE_PARTS(
+            "group 1 reads chunk 3; the engine has chunk 0 (LOAD-002); its attention does not need chunks 1 to 2 "
+            "(LOAD-003)"));
 }
 
 static void drawn_cases_are_answered_and_explained(void) {

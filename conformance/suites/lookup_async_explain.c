@@ -3,6 +3,7 @@
 #include "conformance/suites/lookup_async_case.h"
 
 #include "conformance/suites/engine_report.h"
+#include "conformance/suites/refusal.h"
 
 #include <inttypes.h>
 
@@ -91,19 +92,15 @@ int moon_async_explain(const struct moon_suite_world *world, struct moon_arena *
     int status = moon_async_answer(world, arena, profile, source, given, &result, error);
     if (status)
         return status;
-    const struct moon_json *raised = moon_json_member(result, "error");
-    if (raised) {
-        moon_text_format(out, "%s raises %s: %s\n", profile->name, moon_json_member(raised, "class")->bytes,
-                         moon_json_member(raised, "message")->bytes);
-    } else if (its && !moon_async_case_read(arena, profile, source, given, its, error)) {
+    if (!moon_exception_explain(profile, result, out)) {
+        if (!its || moon_async_case_read(arena, profile, source, given, its, error))
+            return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
         tell_engine(its, out);
         for (const struct moon_json *row = moon_json_member(result, "steps")->first; row; row = row->next)
             tell_step(its, row, out);
         moon_text_format(out, "in the end: %" PRId64 " keys stored, %" PRId64 " wrong bytes (ENGINE-015)\n",
                          moon_json_member(result, "stored_keys_total")->integer,
                          moon_json_member(result, "wrong_bytes")->integer);
-    } else {
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
     }
     return out->failed ? moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory") : 0;
 }

@@ -7,22 +7,14 @@
 
 #define PROMPT(count) "\"prompt\":{\"count\":" count "}"
 
-static struct moon_json *ask(struct moon_arena *arena, const char *profile, const char *given) {
-    struct moon_json *result = NULL;
-    struct moon_error error = {0};
-    moon_arena_open(arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_lookup_async, arena, profile, given, &result, &error), 0);
-    MOON_CHECK_TEXT(error.message, "");
-    return result;
-}
-
 static const struct moon_json *step(const struct moon_json *result, size_t number) {
     return moon_json_at(moon_json_member(result, "steps"), number);
 }
 
 static void left_out_members_have_defaults(void) {
     struct moon_arena arena;
-    const struct moon_json *result = ask(&arena, "0.33", "{\"steps\":[[{\"add\":\"a\"," PROMPT("40") "}],[],[]]}");
+    const struct moon_json *result = suite_answer(&moon_suite_lookup_async, &arena, "0.33",
+                                                  "{\"steps\":[[{\"add\":\"a\"," PROMPT("40") "}],[],[]]}");
     const struct moon_json *question = moon_json_at(moon_json_member(step(result, 0), "lookups"), 0);
     MOON_CHECK_INT(moon_json_member(question, "result")->integer, 0);
     MOON_CHECK_INT(moon_json_at(moon_json_member(step(result, 0), "lookup_exist_calls"), 0)->integer, 2);
@@ -36,7 +28,8 @@ static void left_out_members_have_defaults(void) {
 
 static void a_case_without_requests_does_nothing(void) {
     struct moon_arena arena;
-    const struct moon_json *result = ask(&arena, "0.33", "{\"steps\":[[],[\"reset_local_prefix_cache\"]]}");
+    const struct moon_json *result =
+        suite_answer(&moon_suite_lookup_async, &arena, "0.33", "{\"steps\":[[],[\"reset_local_prefix_cache\"]]}");
     MOON_CHECK_INT(moon_json_member(result, "steps")->count, 2);
     MOON_CHECK_INT(moon_json_member(step(result, 1), "status_after")->count, 0);
     moon_arena_close(&arena);
@@ -47,7 +40,7 @@ static void several_ranks_load_what_they_hold(void) {
     const char *given = "{\"topology\":{\"tp\":2},\"kv_cache_layout\":\"LBNHC\",\"extra_config\":{\"store_tp_size\":4},"
                         "\"steps\":[[{\"add\":\"a\"," PROMPT("20") "}],[{\"reset_local_prefix_cache\":true},"
                                                                    "{\"add\":\"b\"," PROMPT("20") "}],[],[]]}";
-    const struct moon_json *result = ask(&arena, "0.33", given);
+    const struct moon_json *result = suite_answer(&moon_suite_lookup_async, &arena, "0.33", given);
     MOON_CHECK_INT(moon_json_member(step(result, 0), "puts")->count, 4);
     MOON_CHECK_INT(moon_json_member(step(result, 1), "gets")->count, 0); /* blocks are held: nothing was reset */
     MOON_CHECK_INT(moon_json_member(result, "wrong_bytes")->integer, 0);
@@ -55,7 +48,7 @@ static void several_ranks_load_what_they_hold(void) {
     given = "{\"topology\":{\"tp\":2},\"kv_cache_layout\":\"LBNHC\",\"extra_config\":{\"store_tp_size\":4},"
             "\"steps\":[[{\"add\":\"a\"," PROMPT("20") "}],[],[{\"reset_local_prefix_cache\":true},"
                                                        "{\"add\":\"b\"," PROMPT("20") "}],[],[]]}";
-    result = ask(&arena, "0.33", given);
+    result = suite_answer(&moon_suite_lookup_async, &arena, "0.33", given);
     MOON_CHECK_INT(moon_json_member(step(result, 2), "gets")->count, 4);
     MOON_CHECK_INT(moon_json_member(moon_json_member(step(result, 4), "scheduled"), "b")->integer, 4);
     MOON_CHECK_INT(moon_json_member(result, "wrong_bytes")->integer, 0);
@@ -68,7 +61,7 @@ static void preempted_requests_are_told_by_name(void) {
         "{\"num_gpu_blocks\":4,\"kv_role\":\"kv_consumer\",\"steps\":["
         "[{\"add\":\"c\"," PROMPT("32") ",\"max_tokens\":9}],"
                                         "[{\"add\":\"b\"," PROMPT("15") ",\"max_tokens\":9}],[],[],[],[]]}";
-    const struct moon_json *result = ask(&arena, "0.33", given);
+    const struct moon_json *result = suite_answer(&moon_suite_lookup_async, &arena, "0.33", given);
     size_t preempted = 0;
     for (size_t i = 0; i < 6; i++)
         preempted += moon_json_member(step(result, i), "preempted")->count;
@@ -77,7 +70,7 @@ static void preempted_requests_are_told_by_name(void) {
     given = "{\"num_gpu_blocks\":4,\"kv_role\":\"kv_consumer\",\"steps\":["
             "[{\"add\":\"c\"," PROMPT("16") ",\"max_tokens\":19},{\"add\":\"b\",\"prompt\":{\"start\":9,\"count\":15},"
                                             "\"max_tokens\":9}],[],[]]}";
-    result = ask(&arena, "0.33", given);
+    result = suite_answer(&moon_suite_lookup_async, &arena, "0.33", given);
     MOON_CHECK_TEXT(moon_json_at(moon_json_member(step(result, 2), "preempted"), 0)->bytes, "b");
     moon_arena_close(&arena);
 }
@@ -85,7 +78,8 @@ static void preempted_requests_are_told_by_name(void) {
 static void failing_existence_calls_are_no_hit(void) {
     struct moon_arena arena;
     const struct moon_json *result =
-        ask(&arena, "0.33", "{\"exist_raises\":true,\"steps\":[[{\"add\":\"a\"," PROMPT("40") "}]]}");
+        suite_answer(&moon_suite_lookup_async, &arena, "0.33",
+                     "{\"exist_raises\":true,\"steps\":[[{\"add\":\"a\"," PROMPT("40") "}]]}");
     const struct moon_json *question = moon_json_at(moon_json_member(step(result, 0), "lookups"), 0);
     MOON_CHECK_INT(moon_json_member(question, "result")->integer, 0);
     MOON_CHECK_INT(moon_json_member(step(result, 0), "puts")->count, 2);
@@ -98,7 +92,7 @@ static void aborted_lookups_are_counted(void) {
                         "[{\"add\":\"a\"," PROMPT("40") "},{\"add\":\"b\"," PROMPT(
                             "40") "}],"
                                   "[{\"abort\":\"b\"}],[{\"lookup_answers\":3}],[{\"abort\":\"b\"}]]}";
-    const struct moon_json *result = ask(&arena, "0.33", given);
+    const struct moon_json *result = suite_answer(&moon_suite_lookup_async, &arena, "0.33", given);
     MOON_CHECK_INT(moon_json_member(result, "futures_after_abort")->integer, 0);
     MOON_CHECK_INT(moon_json_member(result, "lookups_that_reached_the_store")->integer, 1);
     moon_arena_close(&arena);
@@ -109,10 +103,10 @@ static void old_releases_run_too(void) {
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
         struct moon_arena arena;
         const struct moon_json *result =
-            ask(&arena, profiles[i],
-                "{\"extra_config\":{\"lookup_async\":true},\"steps\":"
-                "[[{\"add\":\"a\"," PROMPT("40") "}],[],[],"
-                                                 "[{\"add\":\"b\"," PROMPT("40") "}],[],[]]}");
+            suite_answer(&moon_suite_lookup_async, &arena, profiles[i],
+                         "{\"extra_config\":{\"lookup_async\":true},\"steps\":"
+                         "[[{\"add\":\"a\"," PROMPT("40") "}],[],[],"
+                                                          "[{\"add\":\"b\"," PROMPT("40") "}],[],[]]}");
         MOON_CHECK_INT(moon_json_member(result, "stored_keys_total")->integer, 2);
         MOON_CHECK_INT(moon_json_member(result, "wrong_bytes")->integer, 0);
         moon_arena_close(&arena);
@@ -208,29 +202,14 @@ static void explanations_name_questions_and_rules(void) {
                                         "preempts b",
                                         "in the end: 2 keys stored, 0 wrong bytes",
                                         NULL};
-    struct moon_arena arena;
-    struct moon_json *document;
-    struct moon_text out;
-    moon_arena_open(&arena, moon_memory_heap());
-    moon_text_open(&out, moon_memory_heap());
-    MOON_CHECK_INT(moon_json_read(&arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
-    MOON_CHECK_INT(
-        moon_suite_lookup_async.explain(NULL, &arena, moon_profile_find("0.33", NULL), "test", document, &out, NULL),
-        0);
-    for (size_t i = 0; parts[i]; i++) {
-        if (!strstr(moon_text_value(&out), parts[i]))
-            fprintf(stderr, "missing \"%s\" in\n%s\n", parts[i], moon_text_value(&out));
-        CU_ASSERT_PTR_NOT_NULL(strstr(moon_text_value(&out), parts[i]));
-    }
-    moon_text_close(&out);
-    moon_arena_close(&arena);
+    suite_check_explained(&moon_suite_lookup_async, "0.33", given, parts);
 }
 
 static void what_a_release_raises_names_the_request(void) {
     struct moon_arena arena; /* a decode block is saved in a step without new blocks, whose table 0.29 is not told */
-    const struct moon_json *result = ask(&arena, "0.29",
-                                         "{\"extra_config\":{\"save_decode_cache\":true},\"steps\":"
-                                         "[[{\"add\":\"a\"," PROMPT("14") ",\"max_tokens\":9}],[],[],[]]}");
+    const struct moon_json *result = suite_answer(&moon_suite_lookup_async, &arena, "0.29",
+                                                  "{\"extra_config\":{\"save_decode_cache\":true},\"steps\":"
+                                                  "[[{\"add\":\"a\"," PROMPT("14") ",\"max_tokens\":9}],[],[],[]]}");
     MOON_CHECK_TEXT(moon_json_member(moon_json_member(result, "error"), "message")->bytes,
                     "Missing current block table for store request a");
     moon_arena_close(&arena);

@@ -21,14 +21,6 @@ struct drawing {
     struct moon_key_list keys;
 };
 
-static uint64_t below(const struct drawing *drawing, uint64_t bound) {
-    return moon_random_below(drawing->random, bound);
-}
-
-static bool once(const struct drawing *drawing, uint64_t times) {
-    return below(drawing, times) == 0;
-}
-
 static void set(const struct drawing *drawing, const char *name, struct moon_json *value) {
     moon_json_set(drawing->arena, drawing->given, name, value);
 }
@@ -37,12 +29,8 @@ static void set(const struct drawing *drawing, const char *name, struct moon_jso
 
 static void draw_options(const struct drawing *drawing) {
     static const char *const roles[] = {"kv_both", "kv_both", "kv_both", "kv_producer", "kv_consumer"};
-    static const char *const names[] = {"load_async", "lookup_async", "enable_lookup", "save_decode_cache"};
-    struct moon_json *extra = moon_json_member(drawing->given, "extra_config");
-    set(drawing, "kv_role", moon_json_string(drawing->arena, roles[below(drawing, 5)]));
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (once(drawing, 16))
-            moon_json_set(drawing->arena, extra, names[i], moon_json_bool(drawing->arena, once(drawing, 2)));
+    set(drawing, "kv_role", moon_json_string(drawing->arena, roles[moon_random_below(drawing->random, 5)]));
+    moon_engine_draw_options(drawing->arena, drawing->random, 16, drawing->given);
 }
 
 /* Draws until the release runs the engine, or raises, which is an answer too; at last the engine without any member. */
@@ -75,12 +63,14 @@ static int draw_request(struct drawing *drawing) {
     int64_t block = model->scheduler_block_tokens, unit = model->hash_block_tokens;
     uint64_t keys = (uint64_t)(block / unit * model->tp * model->pp) * model->group_count;
     uint64_t chunks = KEYS_ABOUT / keys < CHUNKS_MAX ? KEYS_ABOUT / keys : CHUNKS_MAX;
-    drawing->tokens = (int64_t)below(drawing, chunks + 1) * block;
-    if (once(drawing, 3))
-        drawing->tokens += (int64_t)below(drawing, (uint64_t)block);
-    else if (once(drawing, 2))
-        drawing->tokens += moon_random_between(drawing->random, -1, 1) + (int64_t)below(drawing, 2) * unit;
-    drawing->tokens = drawing->tokens > 0 ? drawing->tokens : 1 + (int64_t)below(drawing, 2 * (uint64_t)unit);
+    drawing->tokens = (int64_t)moon_random_below(drawing->random, chunks + 1) * block;
+    if (moon_random_chance(drawing->random, 1, 3))
+        drawing->tokens += (int64_t)moon_random_below(drawing->random, (uint64_t)block);
+    else if (moon_random_chance(drawing->random, 1, 2))
+        drawing->tokens +=
+            moon_random_between(drawing->random, -1, 1) + (int64_t)moon_random_below(drawing->random, 2) * unit;
+    drawing->tokens =
+        drawing->tokens > 0 ? drawing->tokens : 1 + (int64_t)moon_random_below(drawing->random, 2 * (uint64_t)unit);
     size_t count = (size_t)(drawing->tokens / unit), bytes = 16;
     struct moon_json *list = moon_json_array(drawing->arena);
     uint8_t *hashes = moon_arena_array(drawing->arena, count, bytes);
@@ -93,10 +83,10 @@ static int draw_request(struct drawing *drawing) {
     set(drawing, "num_tokens", moon_json_int(drawing->arena, drawing->tokens));
     set(drawing, "block_hashes", list);
     int64_t computed = 0;
-    if (once(drawing, 4))
-        computed = (int64_t)below(drawing, (uint64_t)drawing->tokens + 1);
-    if (!once(drawing, 6))
-        computed -= computed % (once(drawing, 2) ? block : unit);
+    if (moon_random_chance(drawing->random, 1, 4))
+        computed = (int64_t)moon_random_below(drawing->random, (uint64_t)drawing->tokens + 1);
+    if (!moon_random_chance(drawing->random, 1, 6))
+        computed -= computed % (moon_random_chance(drawing->random, 1, 2) ? block : unit);
     set(drawing, "num_computed_tokens", moon_json_int(drawing->arena, computed));
     return 0;
 }
@@ -115,18 +105,22 @@ struct presence {
 static struct presence draw_presence(const struct drawing *drawing, size_t group) {
     const struct moon_layout_model *model = &drawing->its.engine.model;
     int64_t block = model->groups[group].block_tokens, unit = model->hash_block_tokens;
-    struct presence out = {.pattern = once(drawing, 2) ? ALL : PREFIX,
+    struct presence out = {.pattern = moon_random_chance(drawing->random, 1, 2) ? ALL : PREFIX,
                            .end = drawing->boundary,
                            .block = block,
                            .scheduler_block = model->scheduler_block_tokens,
                            .lengths = moon_random_u64(drawing->random)};
-    if (group != drawing->odd && !once(drawing, 5))
+    if (group != drawing->odd && !moon_random_chance(drawing->random, 1, 5))
         return out;
-    bool sparse = !moon_spec_is_full(moon_layout_group_spec(&model->groups[group])) && once(drawing, 2);
-    out.pattern = sparse ? TAILS : (enum pattern)below(drawing, once(drawing, 4) ? PATTERNS : MANY);
-    out.end += moon_random_between(drawing->random, -1, 1) * (once(drawing, 2) ? unit : block);
-    out.hole = out.end - (int64_t)below(drawing, 4) * (once(drawing, 2) ? unit : block);
-    out.tail = (int64_t)(1 + below(drawing, 5)) * block;
+    bool sparse =
+        !moon_spec_is_full(moon_layout_group_spec(&model->groups[group])) && moon_random_chance(drawing->random, 1, 2);
+    out.pattern = sparse ? TAILS
+                         : (enum pattern)moon_random_below(drawing->random,
+                                                           moon_random_chance(drawing->random, 1, 4) ? PATTERNS : MANY);
+    out.end += moon_random_between(drawing->random, -1, 1) * (moon_random_chance(drawing->random, 1, 2) ? unit : block);
+    out.hole = out.end - (int64_t)moon_random_below(drawing->random, 4) *
+                             (moon_random_chance(drawing->random, 1, 2) ? unit : block);
+    out.tail = (int64_t)(1 + moon_random_below(drawing->random, 5)) * block;
     return out;
 }
 
@@ -149,9 +143,9 @@ static bool has_chunk(const struct drawing *drawing, const struct presence *pres
     case TAILS:
         return end <= presence->end && in_tails(presence, end);
     case MANY:
-        return !once(drawing, 8);
+        return !moon_random_chance(drawing->random, 1, 8);
     case SOME:
-        return once(drawing, 2);
+        return moon_random_chance(drawing->random, 1, 2);
     default:
         return false;
     }
@@ -161,24 +155,25 @@ static bool has_chunk(const struct drawing *drawing, const struct presence *pres
 static void draw_store(struct drawing *drawing, const bool *present) {
     struct moon_json *list = moon_json_array(drawing->arena);
     struct moon_json *answers = moon_json_object(drawing->arena);
-    bool gaps = once(drawing, 6), overrides = once(drawing, 8);
+    bool gaps = moon_random_chance(drawing->random, 1, 6), overrides = moon_random_chance(drawing->random, 1, 8);
     struct moon_text key;
     moon_text_open(&key, drawing->arena->memory);
     for (size_t i = 0; i < drawing->keys.count; i++) {
         static const int64_t values[] = {-1, -800, 0, 2, 1};
-        bool exists = present[drawing->keys.pairs[i].hash] && !(gaps && once(drawing, 60));
-        bool other = overrides && once(drawing, 40);
+        bool exists = present[drawing->keys.pairs[i].hash] && !(gaps && moon_random_chance(drawing->random, 1, 60));
+        bool other = overrides && moon_random_chance(drawing->random, 1, 40);
         moon_text_clear(&key);
         moon_key_list_write(&drawing->keys, i, &key);
         if (exists)
             moon_json_push(list, key.failed ? NULL : moon_json_bytes(drawing->arena, key.data, key.length));
         if (other && !key.failed && !moon_json_member(answers, key.data))
-            moon_json_set(drawing->arena, answers, key.data, moon_json_int(drawing->arena, values[below(drawing, 5)]));
+            moon_json_set(drawing->arena, answers, key.data,
+                          moon_json_int(drawing->arena, values[moon_random_below(drawing->random, 5)]));
     }
     moon_text_close(&key);
     set(drawing, "existing_keys", list);
     set(drawing, "exist_result_override", answers);
-    set(drawing, "exist_raises", moon_json_bool(drawing->arena, once(drawing, 40)));
+    set(drawing, "exist_raises", moon_json_bool(drawing->arena, moon_random_chance(drawing->random, 1, 40)));
 }
 
 static int draw_chunks(struct drawing *drawing) {
@@ -193,14 +188,18 @@ static int draw_chunks(struct drawing *drawing) {
     bool *present = moon_arena_array(drawing->arena, drawing->keys.hash_count, sizeof *present);
     if (!present || drawing->keys.failed)
         return MOON_ERR_MEMORY;
-    drawing->boundary = limit - (once(drawing, 2) ? (int64_t)below(drawing, (uint64_t)(limit / align) + 1) * align : 0);
-    drawing->odd = below(drawing, connector->model->group_count);
-    bool noise = once(drawing, 6);
+    drawing->boundary =
+        limit - (moon_random_chance(drawing->random, 1, 2)
+                     ? (int64_t)moon_random_below(drawing->random, (uint64_t)(limit / align) + 1) * align
+                     : 0);
+    drawing->odd = moon_random_below(drawing->random, connector->model->group_count);
+    bool noise = moon_random_chance(drawing->random, 1, 6);
     moon_asked_open(&asked, drawing->profile, connector->model, limit, (int64_t)drawing->hashes.count);
     for (; moon_asked_next(&asked, &group, &chunk); last = group) {
         if (group != last)
             presence = draw_presence(drawing, group);
-        present[count] = has_chunk(drawing, &presence, chunk.end_tokens) != (noise && once(drawing, 24));
+        present[count] =
+            has_chunk(drawing, &presence, chunk.end_tokens) != (noise && moon_random_chance(drawing->random, 1, 24));
         count++;
     }
     draw_store(drawing, present);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Suite lookup in words: what is asked, what is missing, how far each group reaches, and what the core is told. */
 #include "conformance/suites/lookup.h"
+#include "conformance/suites/refusal.h"
 
 #include "ref/layout/lookup.h"
 
@@ -246,9 +247,5 @@ int moon_lookup_explain(struct moon_arena *arena, const struct moon_profile *pro
                          read ? " (HIT-015, HIT-031, LAYOUT-031): the client gets no answer" : "");
         status = 0;
     }
-    if (!status && out->failed)
-        status = moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory");
-    if (status && error)
-        *error = failure;
-    return status;
+    return moon_suite_end_explain(status, out, &failure, error);
 }

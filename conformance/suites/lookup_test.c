@@ -140,7 +140,7 @@ static void bad_cases_are_told_with_their_place(void) {
 }
 
 static void what_a_release_raises_is_the_answer(void) {
-    static const char *const rows[][4] = {
+    static const struct suite_raising_case rows[] = {
         {"0.33", "{\"prefix_match_unit\":8}", "ValueError", "Invalid prefix_match_unit=8"},
         {"0.33", "{\"groups\":[{\"kind\":\"mamba\",\"mamba_cache_mode\":\"all\"}]}", "ValueError",
          "group 0: mamba_cache_mode='all' != 'align'"},
@@ -151,75 +151,58 @@ static void what_a_release_raises_is_the_answer(void) {
         {"0.33", "{\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32,\"is_eagle\":true}]}",
          "AssertionError", "eagle + chunked local"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct moon_arena arena;
-        struct moon_json *result = NULL;
-        struct moon_error error = {0};
-        moon_arena_open(&arena, moon_memory_heap());
-        MOON_CHECK_INT(suite_ask(&moon_suite_lookup, &arena, rows[i][0], rows[i][1], &result, &error), 0);
-        const struct moon_json *raised = moon_json_member(result, "error");
-        CU_ASSERT_PTR_NOT_NULL_FATAL(raised);
-        MOON_CHECK_TEXT(moon_json_member(raised, "class")->bytes, rows[i][2]);
-        CU_ASSERT_PTR_NOT_NULL(strstr(moon_json_member(raised, "message")->bytes, rows[i][3]));
-        moon_arena_close(&arena);
-    }
+    suite_check_raised(&moon_suite_lookup, rows, sizeof rows / sizeof rows[0]);
 }
-
-static void check_told(const char *profile, const char *given, const char *const parts[]) {
-    struct moon_arena arena;
-    struct moon_json *document;
-    struct moon_text out;
-    moon_arena_open(&arena, moon_memory_heap());
-    moon_text_open(&out, moon_memory_heap());
-    MOON_CHECK_INT(moon_json_read(&arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
-    MOON_CHECK_INT(moon_lookup_explain(&arena, moon_profile_find(profile, NULL), "test", document, &out, NULL), 0);
-    for (size_t i = 0; parts[i]; i++) {
-        if (!strstr(moon_text_value(&out), parts[i]))
-            fprintf(stderr, "missing \"%s\" in\n%s\n", parts[i], moon_text_value(&out));
-        CU_ASSERT_PTR_NOT_NULL(strstr(moon_text_value(&out), parts[i]));
-    }
-    moon_text_close(&out);
-    moon_arena_close(&arena);
-}
-
-#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void explanations_name_what_is_missing_and_why(void) {
-    check_told("0.33", "{\"num_tokens\":65,\"existing_keys\":[" KEY("0", "01") "," KEY("0", "02") "]}",
-               PARTS("hits end at scheduler blocks", "asks for tokens 0 to 64: 4 keys",
-                     "there are 0-16, 16-32; missing in some namespace: 32-48, 48-64",
-                     "alone it reaches 32 tokens (HIT-008)", "a hit of 32 tokens (HIT-004)",
-                     "is told 32 more, loaded beside other work",
-                     "group 0 loads 0-16, 16-32 (HIT-020), the last under the hash at 32 (HIT-030)"));
-    check_told("0.33", "{\"num_tokens\":1000}", PARTS("there are none", "and 46 more", "is told 0 more"));
-    check_told("0.33", "{\"groups\":[{},{\"kind\":\"mamba\",\"block_size\":32},{\"is_eagle\":true}]}",
-               PARTS("hits end at hash blocks", "group 1: Mamba", "searched with group 0 (HIT-001)",
-                     "EAGLE drops its last chunk", "HIT-014", "HIT-009"));
-    check_told("0.33",
-               "{\"groups\":[{\"kind\":\"sliding_window\",\"sliding_window\":33},{\"kind\":\"mamba\"}],"
-               "\"speculative\":true}",
-               PARTS("window 33", "EAGLE drops nothing of it", "HIT-011", "HIT-013", "HIT-005"));
-    check_told("0.33", "{\"num_tokens\":16,\"existing_keys\":[" KEY("0", "01") "]}",
-               PARTS("a hit of 0 tokens", "searched again (LOOKUP-014)"));
-    check_told("0.26",
-               "{\"num_tokens\":32,\"existing_keys\":[" KEY("0", "01") "," KEY(
-                   "0", "02") "],"
-                              "\"extra_config\":{\"load_async\":false}}",
-               PARTS("less for the core (PLAN-003)", "loaded before the step"));
-    check_told("0.21", "{\"existing_keys\":[\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@00000000000000000000000000000001\"]}",
-               PARTS("(HIT-017)", "group 0 loads 0-16 (HIT-017)"));
-    check_told("0.33", "{\"exist_raises\":true}", PARTS("the call raises: no hit (LOOKUP-015)"));
-    check_told("0.33", "{\"num_tokens\":3}", PARTS("shorter than a block (LOOKUP-001)"));
-    check_told("0.33", "{\"extra_config\":{\"enable_lookup\":false}}", PARTS("enable_lookup is false (LOOKUP-001)"));
-    check_told("0.33", "{\"kv_role\":\"kv_consumer\",\"extra_config\":{\"enable_lookup\":false}}",
-               PARTS("only lends memory"));
-    check_told("0.33", "{\"groups\":[{\"kind\":\"sliding_window\",\"sliding_window\":1}]}",
-               PARTS("there is no key to ask for"));
-    check_told("0.33", "{\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32}],\"num_tokens\":20}",
-               PARTS("chunks of attention 32", "HIT-015"));
-    check_told("0.33", "{\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32,\"is_eagle\":true}]}",
-               PARTS("alone: AssertionError", "raises AssertionError", "gets no answer"));
-    check_told("0.33", "{\"prefix_match_unit\":8}", PARTS("raises ValueError: Invalid prefix_match_unit=8"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"num_tokens\":65,\"existing_keys\":[" KEY("0", "01") "," KEY("0", "02") "]}",
+                          SUITE_PARTS("hits end at scheduler blocks", "asks for tokens 0 to 64: 4 keys",
+                                      "there are 0-16, 16-32; missing in some namespace: 32-48, 48-64",
+                                      "alone it reaches 32 tokens (HIT-008)", "a hit of 32 tokens (HIT-004)",
+                                      "is told 32 more, loaded beside other work",
+                                      "group 0 loads 0-16, 16-32 (HIT-020), the last under the hash at 32 (HIT-030)"));
+    suite_check_explained(&moon_suite_lookup, "0.33", "{\"num_tokens\":1000}",
+                          SUITE_PARTS("there are none", "and 46 more", "is told 0 more"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"groups\":[{},{\"kind\":\"mamba\",\"block_size\":32},{\"is_eagle\":true}]}",
+                          SUITE_PARTS("hits end at hash blocks", "group 1: Mamba", "searched with group 0 (HIT-001)",
+                                      "EAGLE drops its last chunk", "HIT-014", "HIT-009"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"groups\":[{\"kind\":\"sliding_window\",\"sliding_window\":33},{\"kind\":\"mamba\"}],"
+                          "\"speculative\":true}",
+                          SUITE_PARTS("window 33", "EAGLE drops nothing of it", "HIT-011", "HIT-013", "HIT-005"));
+    suite_check_explained(&moon_suite_lookup, "0.33", "{\"num_tokens\":16,\"existing_keys\":[" KEY("0", "01") "]}",
+                          SUITE_PARTS("a hit of 0 tokens", "searched again (LOOKUP-014)"));
+    suite_check_explained(&moon_suite_lookup, "0.26",
+                          "{\"num_tokens\":32,\"existing_keys\":[" KEY("0", "01") "," KEY(
+                              "0", "02") "],"
+                                         "\"extra_config\":{\"load_async\":false}}",
+                          SUITE_PARTS("less for the core (PLAN-003)", "loaded before the step"));
+    suite_check_explained(
+        &moon_suite_lookup, "0.21",
+        "{\"existing_keys\":[\"model@tp_rank:0@pcp0@dcp0@pp_rank:0@00000000000000000000000000000001\"]}",
+        SUITE_PARTS("(HIT-017)", "group 0 loads 0-16 (HIT-017)"));
+    suite_check_explained(&moon_suite_lookup, "0.33", "{\"exist_raises\":true}",
+                          SUITE_PARTS("the call raises: no hit (LOOKUP-015)"));
+    suite_check_explained(&moon_suite_lookup, "0.33", "{\"num_tokens\":3}",
+                          SUITE_PARTS("shorter than a block (LOOKUP-001)"));
+    suite_check_explained(&moon_suite_lookup, "0.33", "{\"extra_config\":{\"enable_lookup\":false}}",
+                          SUITE_PARTS("enable_lookup is false (LOOKUP-001)"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"kv_role\":\"kv_consumer\",\"extra_config\":{\"enable_lookup\":false}}",
+                          SUITE_PARTS("only lends memory"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"groups\":[{\"kind\":\"sliding_window\",\"sliding_window\":1}]}",
+                          SUITE_PARTS("there is no key to ask for"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32}],\"num_tokens\":20}",
+                          SUITE_PARTS("chunks of attention 32", "HIT-015"));
+    suite_check_explained(&moon_suite_lookup, "0.33",
+                          "{\"groups\":[{\"kind\":\"chunked_local\",\"attention_chunk_size\":32,\"is_eagle\":true}]}",
+                          SUITE_PARTS("alone: AssertionError", "raises AssertionError", "gets no answer"));
+    suite_check_explained(&moon_suite_lookup, "0.33", "{\"prefix_match_unit\":8}",
+                          SUITE_PARTS("raises ValueError: Invalid prefix_match_unit=8"));
 }
 
 static void a_set_of_keys_grows_and_keeps_numbers(void) {

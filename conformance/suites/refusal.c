@@ -33,3 +33,23 @@ int moon_suite_end(struct moon_arena *arena, int status, struct moon_json *built
         *error = *failure;
     return status;
 }
+
+int moon_suite_end_explain(int status, struct moon_text *out, struct moon_error *failure, struct moon_error *error) {
+    if (status == MOON_ERR_REFUSED) {
+        moon_text_format(out, "raises %s: %s\n", failure->type, failure->message);
+        status = 0;
+    }
+    if (!status && out->failed)
+        status = moon_fail(failure, MOON_ERR_MEMORY, NULL, "out of memory");
+    if (status && error)
+        *error = *failure;
+    return status;
+}
+
+bool moon_exception_explain(const struct moon_profile *profile, const struct moon_json *answer, struct moon_text *out) {
+    const struct moon_json *raised = moon_json_member(answer, "error");
+    if (raised)
+        moon_text_format(out, "%s raises %s: %s\n", profile->name, moon_json_member(raised, "class")->bytes,
+                         moon_json_member(raised, "message")->bytes);
+    return raised != NULL;
+}

@@ -20,14 +20,6 @@ struct drawing {
     struct moon_json *keys;             /* an array */
 };
 
-static bool once(const struct drawing *drawing, uint64_t times) {
-    return moon_random_below(drawing->random, times) == 0;
-}
-
-static uint64_t below(const struct drawing *drawing, uint64_t bound) {
-    return moon_random_below(drawing->random, bound);
-}
-
 /* ---- engine and options ---- */
 
 static void set_bool(const struct drawing *drawing, struct moon_json *object, const char *name, bool value) {
@@ -40,20 +32,21 @@ static void draw_shared(const struct drawing *drawing) {
     static const int64_t tps[] = {1, 2, 2, 4}, heads[] = {1, 4, 8, 8, 16, 6}, blocks[] = {16, 16, 8, 32};
     struct moon_arena *arena = drawing->arena;
     struct moon_json *topology = moon_json_set(arena, drawing->given, "topology", moon_json_object(arena));
-    int64_t tp = tps[below(drawing, sizeof tps / sizeof tps[0])], size = tp << below(drawing, 3);
+    int64_t tp = tps[moon_random_below(drawing->random, sizeof tps / sizeof tps[0])],
+            size = tp << moon_random_below(drawing->random, 3);
     moon_json_set(arena, topology, "tp", moon_json_int(arena, tp));
-    moon_json_set(arena, topology, "pp", moon_json_int(arena, 1 + once(drawing, 4)));
+    moon_json_set(arena, topology, "pp", moon_json_int(arena, 1 + moon_random_chance(drawing->random, 1, 4)));
     moon_json_set(arena, drawing->given, "total_kv_heads",
-                  moon_json_int(arena, heads[below(drawing, sizeof heads / sizeof heads[0])]));
+                  moon_json_int(arena, heads[moon_random_below(drawing->random, sizeof heads / sizeof heads[0])]));
     struct moon_json *groups = moon_json_set(arena, drawing->given, "groups", moon_json_array(arena));
     struct moon_json *group = moon_json_push(groups, moon_json_object(arena));
     moon_json_set(arena, group, "kind", moon_json_string(arena, "full"));
     moon_json_set(arena, group, "block_size",
-                  moon_json_int(arena, blocks[below(drawing, sizeof blocks / sizeof blocks[0])]));
-    if (once(drawing, 4))
+                  moon_json_int(arena, blocks[moon_random_below(drawing->random, sizeof blocks / sizeof blocks[0])]));
+    if (moon_random_chance(drawing->random, 1, 4))
         set_bool(drawing, drawing->given, "speculative", true);
     struct moon_json *extra = moon_json_set(arena, drawing->given, "extra_config", moon_json_object(arena));
-    if (once(drawing, 2)) {
+    if (moon_random_chance(drawing->random, 1, 2)) {
         moon_json_set(arena, extra, "store_tp_size", moon_json_int(arena, size));
     } else {
         struct moon_json *sizes = moon_json_set(arena, extra, "prefill_tp_sizes", moon_json_array(arena));
@@ -62,14 +55,15 @@ static void draw_shared(const struct drawing *drawing) {
         moon_json_push(sizes, moon_json_int(arena, size));
     }
     moon_json_set(arena, drawing->given, "kv_cache_layout",
-                  moon_json_string(arena, once(drawing, 2) ? "LBNHC" : "LBHNC"));
+                  moon_json_string(arena, moon_random_chance(drawing->random, 1, 2) ? "LBNHC" : "LBHNC"));
     moon_json_set(arena, drawing->given, "model", moon_json_string(arena, "org/model-x"));
     moon_json_set(arena, drawing->given, "num_gpu_blocks", moon_json_int(arena, 4096));
 }
 
 static void draw_engine(const struct drawing *drawing) {
-    const struct moon_engine_limits limits = {.world_max = once(drawing, 6) ? 8 : 4, .groups_max = 3};
-    if (drawing->profile->store_namespace && once(drawing, 6))
+    const struct moon_engine_limits limits = {.world_max = moon_random_chance(drawing->random, 1, 6) ? 8 : 4,
+                                              .groups_max = 3};
+    if (drawing->profile->store_namespace && moon_random_chance(drawing->random, 1, 6))
         draw_shared(drawing);
     else
         moon_engine_draw(drawing->arena, drawing->random, drawing->profile, &limits, drawing->given);
@@ -80,37 +74,40 @@ static void draw_options(const struct drawing *drawing) {
     static const char *const truths[] = {"true", " True ", "false", "1"};
     const struct moon_profile *profile = drawing->profile;
     struct moon_json *extra = moon_json_member(drawing->given, "extra_config");
-    const char *role = roles[below(drawing, sizeof roles / sizeof roles[0])];
+    const char *role = roles[moon_random_below(drawing->random, sizeof roles / sizeof roles[0])];
     moon_json_set(drawing->arena, drawing->given, "kv_role", moon_json_string(drawing->arena, role));
-    if (profile->option_save_decode && (role[3] == 'c' ? !once(drawing, 8) : once(drawing, 3)))
-        set_bool(drawing, extra, "save_decode_cache", !once(drawing, 8));
-    if (profile->option_enable_lookup && once(drawing, 12))
+    if (profile->option_save_decode &&
+        (role[3] == 'c' ? !moon_random_chance(drawing->random, 1, 8) : moon_random_chance(drawing->random, 1, 3)))
+        set_bool(drawing, extra, "save_decode_cache", !moon_random_chance(drawing->random, 1, 8));
+    if (profile->option_enable_lookup && moon_random_chance(drawing->random, 1, 12))
         set_bool(drawing, extra, "enable_lookup", false);
-    if (profile->mooncake_group_id && once(drawing, 6))
+    if (profile->mooncake_group_id && moon_random_chance(drawing->random, 1, 6))
         moon_json_set(drawing->arena, extra, "enable_group_semantics",
-                      moon_json_string(drawing->arena, truths[below(drawing, sizeof truths / sizeof truths[0])]));
-    if (profile->option_discard && once(drawing, 3))
-        set_bool(drawing, extra, "discard_partial_chunks", !once(drawing, 3));
+                      moon_json_string(drawing->arena,
+                                       truths[moon_random_below(drawing->random, sizeof truths / sizeof truths[0])]));
+    if (profile->option_discard && moon_random_chance(drawing->random, 1, 3))
+        set_bool(drawing, extra, "discard_partial_chunks", !moon_random_chance(drawing->random, 1, 3));
 }
 
 /* 0.29 on: a retention interval is a multiple of the scheduler block. */
 static void draw_retention(const struct drawing *drawing, const struct moon_layout_model *model) {
-    if (drawing->profile->windows_sparse && once(drawing, 3))
+    if (drawing->profile->windows_sparse && moon_random_chance(drawing->random, 1, 3))
         moon_json_set(drawing->arena, drawing->given, "retention_interval",
-                      moon_json_int(drawing->arena, (int64_t)below(drawing, 4) * model->scheduler_block_tokens));
+                      moon_json_int(drawing->arena,
+                                    (int64_t)moon_random_below(drawing->random, 4) * model->scheduler_block_tokens));
 }
 
 /* ---- requests and steps ---- */
 
 /* Length of a prompt: near multiples of a block, where one token decides. */
 static int64_t draw_prompt(const struct drawing *drawing, const struct moon_layout_model *model) {
-    int64_t unit = once(drawing, 2) ? model->scheduler_block_tokens : model->hash_block_tokens;
+    int64_t unit = moon_random_chance(drawing->random, 1, 2) ? model->scheduler_block_tokens : model->hash_block_tokens;
     int64_t most = TOKENS_MAX / unit > 0 ? TOKENS_MAX / unit : 1;
-    int64_t tokens = (int64_t)below(drawing, (uint64_t)(most < 8 ? most : 8) + 1) * unit;
-    if (once(drawing, 3))
-        tokens += (int64_t)below(drawing, (uint64_t)unit);
+    int64_t tokens = (int64_t)moon_random_below(drawing->random, (uint64_t)(most < 8 ? most : 8) + 1) * unit;
+    if (moon_random_chance(drawing->random, 1, 3))
+        tokens += (int64_t)moon_random_below(drawing->random, (uint64_t)unit);
     else
-        tokens += (int64_t)below(drawing, 3) - 1;
+        tokens += (int64_t)moon_random_below(drawing->random, 3) - 1;
     return tokens > 0 ? tokens : 1;
 }
 
@@ -118,17 +115,19 @@ static void draw_core(const struct drawing *drawing, const struct moon_connector
     static const int64_t drafts[] = {0, 0, 0, 1, 3, 3, 9, 20};
     *core =
         (struct moon_core){.arena = drawing->arena, .random = drawing->random, .connector = connector, .next_block = 1};
-    core->request_count = 1 + (size_t)below(drawing, once(drawing, 3) ? MOON_CORE_REQUESTS_MAX : 2);
+    core->request_count =
+        1 + (size_t)moon_random_below(drawing->random,
+                                      moon_random_chance(drawing->random, 1, 3) ? MOON_CORE_REQUESTS_MAX : 2);
     for (size_t i = 0; i < core->request_count; i++) {
-        struct moon_core_request *request = &core->requests[i];
+        struct moon_drawn_request *request = &core->requests[i];
         snprintf(request->name, sizeof request->name, "r%zu", i);
         request->prompt_tokens = request->known_tokens = draw_prompt(drawing, connector->model);
-        request->draft_tokens = drafts[below(drawing, sizeof drafts / sizeof drafts[0])];
+        request->draft_tokens = drafts[moon_random_below(drawing->random, sizeof drafts / sizeof drafts[0])];
     }
 }
 
 /* Hashes of all that a request ever knows; a part of the first request's, or none, come first. */
-static void add_request(const struct drawing *drawing, struct moon_json *requests, const struct moon_core_request *its,
+static void add_request(const struct drawing *drawing, struct moon_json *requests, const struct moon_drawn_request *its,
                         int64_t hash_tokens) {
     const struct moon_json *first = requests ? requests->first : NULL;
     const struct moon_json *shared = first ? moon_json_member(first, "block_hashes")->first : NULL;
@@ -137,7 +136,7 @@ static void add_request(const struct drawing *drawing, struct moon_json *request
     struct moon_json *hashes = moon_json_set(drawing->arena, request, "block_hashes", moon_json_array(drawing->arena));
     for (int64_t i = its->known_tokens / hash_tokens; i > 0; i--) {
         uint8_t bytes[HASH_BYTES];
-        shared = once(drawing, 6) ? NULL : shared;
+        shared = moon_random_chance(drawing->random, 1, 6) ? NULL : shared;
         if (shared) {
             moon_json_push(hashes, moon_json_clone(drawing->arena, shared));
             shared = shared->next;
@@ -154,7 +153,7 @@ static void draw_steps(const struct drawing *drawing, const struct moon_connecto
     struct moon_json *steps = moon_json_set(drawing->arena, drawing->given, "steps", moon_json_array(drawing->arena));
     struct moon_core core;
     draw_core(drawing, connector, &core);
-    for (uint64_t i = 2 + below(drawing, STEPS_MAX - 1); i > 0; i--)
+    for (uint64_t i = 2 + moon_random_below(drawing->random, STEPS_MAX - 1); i > 0; i--)
         moon_core_draw_step(&core, steps);
     for (size_t i = 0; i < core.request_count; i++)
         add_request(drawing, requests, &core.requests[i], connector->model->hash_block_tokens);
@@ -184,15 +183,17 @@ static void draw_store(struct drawing *drawing) {
         moon_json_set(drawing->arena, drawing->given, "existing_keys", moon_json_array(drawing->arena));
     struct moon_json *results =
         moon_json_set(drawing->arena, drawing->given, "put_results", moon_json_object(drawing->arena));
-    uint64_t share = once(drawing, 2) ? 0 : 1 + below(drawing, 4),
-             failing = once(drawing, 2) ? 0 : 1 + below(drawing, 3);
+    uint64_t share = moon_random_chance(drawing->random, 1, 2) ? 0 : 1 + moon_random_below(drawing->random, 4),
+             failing = moon_random_chance(drawing->random, 1, 2) ? 0 : 1 + moon_random_below(drawing->random, 3);
     uint64_t count = drawing->keys ? drawing->keys->count : 0;
     for (const struct moon_json *key = count ? drawing->keys->first : NULL; key; key = key->next) {
-        if (share && below(drawing, 5) < share)
+        if (share && moon_random_below(drawing->random, 5) < share)
             moon_json_push(existing, moon_json_clone(drawing->arena, key));
-        else if (failing && below(drawing, count) < failing && !moon_json_member(results, key->bytes))
+        else if (failing && moon_random_below(drawing->random, count) < failing &&
+                 !moon_json_member(results, key->bytes))
             moon_json_set(drawing->arena, results, key->bytes,
-                          moon_json_int(drawing->arena, codes[below(drawing, sizeof codes / sizeof codes[0])]));
+                          moon_json_int(drawing->arena,
+                                        codes[moon_random_below(drawing->random, sizeof codes / sizeof codes[0])]));
     }
 }
 

@@ -2,6 +2,7 @@
 /* Suite save in words: each step, its jobs and why there is one or none, and what each rank does with them. */
 #include "conformance/suites/save.h"
 
+#include "conformance/suites/refusal.h"
 #include "conformance/suites/save_run.h"
 #include "ref/layout/reach.h"
 #include "ref/layout/replication.h"
@@ -349,13 +350,5 @@ int moon_save_explain(const struct moon_suite_world *world, struct moon_arena *a
     int status = moon_save_case_read(arena, profile, source, given, &its, &failure);
     if (!status)
         status = tell_run(arena, &self, &its, &failure);
-    if (status == MOON_ERR_REFUSED) {
-        moon_text_format(out, "raises %s: %s\n", failure.type, failure.message);
-        status = 0;
-    }
-    if (!status && out->failed)
-        status = moon_fail(&failure, MOON_ERR_MEMORY, NULL, "out of memory");
-    if (status && error)
-        *error = failure;
-    return status;
+    return moon_suite_end_explain(status, out, &failure, error);
 }

@@ -3,6 +3,7 @@
 #include "conformance/suites/save_lcm_case.h"
 
 #include "conformance/suites/engine_report.h"
+#include "conformance/suites/refusal.h"
 
 #include <inttypes.h>
 
@@ -79,13 +80,10 @@ int moon_lcm_explain(const struct moon_suite_world *world, struct moon_arena *ar
     int status = moon_lcm_answer(world, arena, profile, source, given, &result, error);
     if (status)
         return status;
-    const struct moon_json *raised = moon_json_member(result, "error");
-    if (raised)
-        moon_text_format(out, "%s raises %s: %s\n", profile->name, moon_json_member(raised, "class")->bytes,
-                         moon_json_member(raised, "message")->bytes);
-    else if (its && !moon_lcm_case_read(arena, profile, source, given, its, error))
+    if (!moon_exception_explain(profile, result, out)) {
+        if (!its || moon_lcm_case_read(arena, profile, source, given, its, error))
+            return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
         tell(its, result, out);
-    else
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    }
     return out->failed ? moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory") : 0;
 }

@@ -6,18 +6,9 @@
 
 #define PROMPT(count) "\"prompt\":{\"count\":" count "}"
 
-static struct moon_json *ask(struct moon_arena *arena, const char *profile, const char *given) {
-    struct moon_json *result = NULL;
-    struct moon_error error = {0};
-    moon_arena_open(arena, moon_memory_heap());
-    MOON_CHECK_INT(suite_ask(&moon_suite_save_lcm, arena, profile, given, &result, &error), 0);
-    MOON_CHECK_TEXT(error.message, "");
-    return result;
-}
-
 static void left_out_members_have_defaults(void) {
     struct moon_arena arena;
-    const struct moon_json *result = ask(&arena, "0.33", "{" PROMPT("40") "}");
+    const struct moon_json *result = suite_answer(&moon_suite_save_lcm, &arena, "0.33", "{" PROMPT("40") "}");
     const struct moon_json *steps = moon_json_member(result, "steps_with_store_calls");
     MOON_CHECK_INT(steps->count, 1);
     MOON_CHECK_INT(moon_json_member(steps->first, "step")->integer, 0);
@@ -34,7 +25,7 @@ static void a_delivered_prompt_is_filled_back(void) {
     const char *given =
         "{" PROMPT("40") ",\"max_tokens\":3,\"kv_role\":\"kv_consumer\",\"behind_multi_connector\":true,"
                          "\"delivered_out_of_band\":true,\"extra_config\":{\"save_decode_cache\":true}}";
-    const struct moon_json *result = ask(&arena, "0.33", given);
+    const struct moon_json *result = suite_answer(&moon_suite_save_lcm, &arena, "0.33", given);
     const struct moon_json *steps = moon_json_member(result, "steps_with_store_calls");
     MOON_CHECK_INT(steps->count, 1);
     MOON_CHECK_INT(moon_json_member(steps->first, "step")->integer, 2);
@@ -46,7 +37,7 @@ static void a_delivered_prompt_is_filled_back(void) {
 static void checks_are_sorted_by_their_keys(void) {
     struct moon_arena arena;
     const char *given = "{" PROMPT("20") ",\"topology\":{\"tp\":12},\"total_kv_heads\":12}";
-    const struct moon_json *result = ask(&arena, "0.33", given);
+    const struct moon_json *result = suite_answer(&moon_suite_save_lcm, &arena, "0.33", given);
     const struct moon_json *checks =
         moon_json_member(moon_json_member(result, "steps_with_store_calls")->first, "exist_checks");
     MOON_CHECK_INT(checks->count, 12);
@@ -69,45 +60,31 @@ static void bad_cases_are_told_with_their_place(void) {
     suite_check_bad_cases(&moon_suite_save_lcm, rows, sizeof rows / sizeof rows[0]);
 }
 
-static void check_told(const char *given, const char *const parts[]) {
-    struct moon_arena arena;
-    struct moon_json *document;
-    struct moon_text out;
-    moon_arena_open(&arena, moon_memory_heap());
-    moon_text_open(&out, moon_memory_heap());
-    MOON_CHECK_INT(moon_json_read(&arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
-    MOON_CHECK_INT(
-        moon_suite_save_lcm.explain(NULL, &arena, moon_profile_find("0.33", NULL), "test", document, &out, NULL), 0);
-    for (size_t i = 0; parts[i]; i++) {
-        if (!strstr(moon_text_value(&out), parts[i]))
-            fprintf(stderr, "missing \"%s\" in\n%s\n", parts[i], moon_text_value(&out));
-        CU_ASSERT_PTR_NOT_NULL(strstr(moon_text_value(&out), parts[i]));
-    }
-    moon_text_close(&out);
-    moon_arena_close(&arena);
-}
-
-#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static void explanations_name_layout_and_rules(void) {
-    check_told("{" PROMPT("40") ",\"kv_role\":\"kv_consumer\",\"max_tokens\":2,\"topology\":{\"tp\":2},"
-                                "\"extra_config\":{\"save_decode_cache\":true,\"store_tp_size\":4}}",
-               PARTS("store_tp_size: 4 (LCM-005)", "in the first decode step (LCM-001)", "0 are there and left alone",
-                     "rank 1 puts", "buffers: 1 (LCM-001)"));
-    check_told("{" PROMPT("40") ",\"kv_role\":\"kv_consumer\",\"topology\":{\"tp\":2},"
-                                "\"extra_config\":{\"store_tp_size\":3}}",
-               PARTS("(LCM-004)", "prompt blocks are put never (LCM-007)", "0 keys stored"));
-    check_told("{" PROMPT("40") ",\"max_tokens\":2,\"behind_multi_connector\":true,\"delivered_out_of_band\":true,"
-                                "\"kv_role\":\"kv_consumer\",\"extra_config\":{\"save_decode_cache\":true}}",
-               PARTS("that another connector brings (LCM-002)", "buffers: 1 (LCM-002)"));
-    check_told(
+    suite_check_explained(&moon_suite_save_lcm, "0.33",
+                          "{" PROMPT("40") ",\"kv_role\":\"kv_consumer\",\"max_tokens\":2,\"topology\":{\"tp\":2},"
+                                           "\"extra_config\":{\"save_decode_cache\":true,\"store_tp_size\":4}}",
+                          SUITE_PARTS("store_tp_size: 4 (LCM-005)", "in the first decode step (LCM-001)",
+                                      "0 are there and left alone", "rank 1 puts", "buffers: 1 (LCM-001)"));
+    suite_check_explained(&moon_suite_save_lcm, "0.33",
+                          "{" PROMPT("40") ",\"kv_role\":\"kv_consumer\",\"topology\":{\"tp\":2},"
+                                           "\"extra_config\":{\"store_tp_size\":3}}",
+                          SUITE_PARTS("(LCM-004)", "prompt blocks are put never (LCM-007)", "0 keys stored"));
+    suite_check_explained(
+        &moon_suite_save_lcm, "0.33",
+        "{" PROMPT("40") ",\"max_tokens\":2,\"behind_multi_connector\":true,\"delivered_out_of_band\":true,"
+                         "\"kv_role\":\"kv_consumer\",\"extra_config\":{\"save_decode_cache\":true}}",
+        SUITE_PARTS("that another connector brings (LCM-002)", "buffers: 1 (LCM-002)"));
+    suite_check_explained(
+        &moon_suite_save_lcm, "0.33",
         "{" PROMPT(
             "400") ",\"max_tokens\":20,\"max_tokens_per_step\":400,\"extra_config\":{\"save_decode_cache\":true},"
                    "\"total_kv_heads\":1}",
-        PARTS("when they are computed (LCM-007)", "and 9 more puts", "buffers: 1 (LCM-008)",
-              "decode blocks when they are full"));
-    check_told("{" PROMPT("40") ",\"total_kv_heads\":1,\"extra_config\":{\"store_tp_size\":2}}",
-               PARTS("tp_shared_mqa", "(LCM-006)"));
+        SUITE_PARTS("when they are computed (LCM-007)", "and 9 more puts", "buffers: 1 (LCM-008)",
+                    "decode blocks when they are full"));
+    suite_check_explained(&moon_suite_save_lcm, "0.33",
+                          "{" PROMPT("40") ",\"total_kv_heads\":1,\"extra_config\":{\"store_tp_size\":2}}",
+                          SUITE_PARTS("tp_shared_mqa", "(LCM-006)"));
 }
 
 static void drawn_cases_are_answered(void) {

@@ -14,6 +14,35 @@ static inline int suite_ask(const struct moon_suite *suite, struct moon_arena *a
     return suite->answer(NULL, arena, moon_profile_find(profile, NULL), "test", document, result, error);
 }
 
+/* The answer to `given`, in an arena that is opened here and closed by the caller. */
+static inline struct moon_json *suite_answer(const struct moon_suite *suite, struct moon_arena *arena,
+                                             const char *profile, const char *given) {
+    struct moon_json *result = NULL;
+    struct moon_error error = {0};
+    moon_arena_open(arena, moon_memory_heap());
+    MOON_CHECK_INT(suite_ask(suite, arena, profile, given, &result, &error), 0);
+    MOON_CHECK_TEXT(error.message, "");
+    return result;
+}
+
+/* A case in which the release raises: the class, and a part of the message. */
+struct suite_raising_case {
+    const char *profile, *given, *type, *message;
+};
+
+static inline void suite_check_raised(const struct moon_suite *suite, const struct suite_raising_case rows[],
+                                      size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct moon_arena arena;
+        const struct moon_json *result = suite_answer(suite, &arena, rows[i].profile, rows[i].given);
+        const struct moon_json *raised = moon_json_member(result, "error");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(raised);
+        MOON_CHECK_TEXT(moon_json_member(raised, "class")->bytes, rows[i].type);
+        CU_ASSERT_PTR_NOT_NULL(strstr(moon_json_member(raised, "message")->bytes, rows[i].message));
+        moon_arena_close(&arena);
+    }
+}
+
 /* A case that a suite must refuse, and the place that it must name. */
 struct suite_bad_case {
     const char *profile, *given;
@@ -33,6 +62,33 @@ static inline void suite_check_bad_cases(const struct moon_suite *suite, const s
         MOON_CHECK_TEXT(place ? place + 1 : "", rows[i].where);
         moon_arena_close(&arena);
     }
+}
+
+#define SUITE_PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Looks for parts of a text. */
+static inline void suite_check_parts(const struct moon_text *text, const char *const parts[]) {
+    for (size_t i = 0; parts[i]; i++) {
+        const char *found = strstr(moon_text_value(text), parts[i]);
+        if (!found)
+            fprintf(stderr, "missing \"%s\" in\n%s\n", parts[i], moon_text_value(text));
+        CU_ASSERT_PTR_NOT_NULL(found);
+    }
+}
+
+/* Explains a case and looks for parts of the text. */
+static inline void suite_check_explained(const struct moon_suite *suite, const char *profile, const char *given,
+                                         const char *const parts[]) {
+    struct moon_arena arena;
+    struct moon_json *document = NULL;
+    struct moon_text out;
+    moon_arena_open(&arena, moon_memory_heap());
+    moon_text_open(&out, moon_memory_heap());
+    MOON_CHECK_INT(moon_json_read(&arena, "test", given, strlen(given), MOON_JSON_STRICT, &document, NULL), 0);
+    MOON_CHECK_INT(suite->explain(NULL, &arena, moon_profile_find(profile, NULL), "test", document, &out, NULL), 0);
+    suite_check_parts(&out, parts);
+    moon_text_close(&out);
+    moon_arena_close(&arena);
 }
 
 /* Draws for each release, and answers and explains what was drawn. Without `may_raise` no release may raise. */

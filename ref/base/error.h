@@ -24,15 +24,15 @@ enum moon_status {
 
 enum { MOON_ERROR_WHERE_BYTES = 256, MOON_ERROR_CLASS_BYTES = 32, MOON_ERROR_MESSAGE_BYTES = 1024 };
 
-/* Filled by the function that fails; untouched by one that succeeds. Plain data, no ownership, copy freely.
- *   where    place in words: "file.json:12:7 $.cases[3].given"; empty when there is none
- *   type     with MOON_ERR_REFUSED: Python class of the exception the release raises ("ValueError"); else empty
- *   message  one line: control characters become spaces, but what a release raises stays verbatim; UTF-8 (WTF-8 where
- * it quotes a lone surrogate), cut at the buffer's end */
+/* Filled by the function that fails; untouched by one that succeeds. Plain data, no ownership, copy freely. */
 struct moon_error {
     enum moon_status status;
+    /* Place in words: "file.json:12:7 $.cases[3].given"; empty when there is none. */
     char where[MOON_ERROR_WHERE_BYTES];
+    /* With MOON_ERR_REFUSED: Python class of the exception the release raises ("ValueError"); else empty. */
     char type[MOON_ERROR_CLASS_BYTES];
+    /* One line: control characters become spaces, but what a release raises stays verbatim. UTF-8 (WTF-8 where it
+     * quotes a lone surrogate), cut at the buffer's end. */
     char message[MOON_ERROR_MESSAGE_BYTES];
 };
 

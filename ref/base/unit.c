@@ -2,7 +2,20 @@
 /* Frame of the unit tests: runs CUnit and prints the closing line. */
 #include "ref/base/unit.h"
 
+#include "ref/base/error.h"
+
 #include <CUnit/Basic.h>
+
+void moon_unit_refuse_memory(int (*make)(struct moon_memory *memory, const void *context), const void *context) {
+    struct moon_memory_failing failing;
+    uint64_t at = 1;
+    do {
+        moon_memory_failing_init(&failing, moon_memory_heap(), at);
+        int status = make(&failing.memory, context);
+        MOON_CHECK_INT(failing.held_bytes, 0);
+        MOON_CHECK_INT(status, failing.requests >= at ? MOON_ERR_MEMORY : 0);
+    } while (failing.requests >= at++);
+}
 
 int moon_unit_main(const char *subject, const struct moon_unit_case cases[], int argc, char *argv[]) {
     if (CU_initialize_registry() != CUE_SUCCESS)

@@ -4,6 +4,8 @@
 #ifndef MOON_BASE_UNIT_H
 #define MOON_BASE_UNIT_H
 
+#include "ref/base/memory.h"
+
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,11 @@ struct moon_unit_case {
 /* Runs the cases (a row with sentence NULL ends) and returns main's exit status. With arguments runs only those whose
  * sentence contains argv[1]. Last line printed: "N passed, N failed, 0 skipped". */
 int moon_unit_main(const char *subject, const struct moon_unit_case cases[], int argc, char *argv[]);
+
+/* Calls `make` with memory that refuses its first request, then with memory that refuses the second, and so on until
+ * none is refused. Checks each time that nothing is held at the end, and that `make` returned MOON_ERR_MEMORY, or 0 if
+ * nothing was refused. `context` is handed on. */
+void moon_unit_refuse_memory(int (*make)(struct moon_memory *memory, const void *context), const void *context);
 
 /* Checks that say what both sides were. */
 #define MOON_CHECK_INT(seen, expected)                                                                                 \

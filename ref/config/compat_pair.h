@@ -16,8 +16,8 @@ struct pair_presence {
 /* One direction. Prompts are of (k + 1) scheduler blocks of the reader for k < prompts.
  *   answered  chunks whose keys the writer puts, names and hashes taken as equal
  *   own       the same with the reader as writer
- *   ideal, own_hits, found  scheduler blocks that a prompt of k + 1 of them finds: from `answered`, from `own`, and
- * with real names and hashes, by kind of request */
+ * The arrays ideal, own_hits and found tell how many scheduler blocks a prompt of k + 1 of them finds: from `answered`,
+ * from `own`, and with real names and hashes, by kind of request. */
 struct pair_direction {
     const struct moon_compat_engine *writer, *reader;
     unsigned bit;

@@ -19,16 +19,17 @@ struct backfill_world {
 
 /* How one request goes. A step computes a piece of the prefill, or one token of decode and drafts behind it. In the
  * step `preempted_in` (-1: none) the request loses its blocks instead, and prefills all its tokens again from the next
- * on. delivered     all of the prompt but its last token comes from elsewhere; after a preemption whole blocks do
- *   piece_tokens  that one step prefills at most
- *   drafts        behind each token of decode; 1, 2, ... drafts + 1 tokens are accepted in turn
- *   saves_prefill the role saves in prefill too; else only in decode
- *   present       bit k: block k is in the store, but for shard lost_shard of block lost_block (-1: nothing is lost)
- *   late          jobs run when the request is over, not in their steps; those queued before a preemption never run */
+ * on. */
 struct backfill_case {
     const struct backfill_world *world;
-    int block_tokens, prompt_tokens, decode_steps, preempted_in, piece_tokens, drafts;
-    bool delivered, saves_prefill, resumed_as_new, late;
+    int block_tokens, prompt_tokens, decode_steps, preempted_in;
+    int piece_tokens; /* that one step prefills at most */
+    int drafts;       /* behind each token of decode; 1, 2, ... drafts + 1 tokens are accepted in turn */
+    bool delivered; /* all of the prompt but its last token comes from elsewhere; after a preemption whole blocks do */
+    bool saves_prefill; /* the role saves in prefill too; else only in decode */
+    bool resumed_as_new;
+    bool late; /* jobs run when the request is over, not in their steps; those queued before a preemption never run */
+    /* Bit k: block k is in the store, but for shard lost_shard of block lost_block (-1: nothing is lost). */
     uint32_t present;
     int lost_block, lost_shard;
 };

@@ -76,7 +76,7 @@ static void release(struct moon_block_port *self, const int64_t *blocks, size_t 
 }
 
 static void take_step(struct proof *proof, const struct moon_step *step) {
-    struct moon_error error;
+    struct moon_error error = {0};
     struct planned_step *planned = &proof->steps[proof->step_count++];
     *planned = (struct planned_step){
         .first_job = proof->jobs.count, .preempted = step->preempted_count > 0, .finished = step->finished_count > 0};

@@ -126,12 +126,12 @@ static void several_groups_refuse_context_parallelism(void) {
 
 static void a_connector_needs_a_group_and_not_too_many(void) {
     struct moon_layout_group groups[MOON_STORE_GROUPS_MAX + 1];
+    for (size_t i = 0; i <= MOON_STORE_GROUPS_MAX; i++)
+        groups[i] = group_of(MOON_SPEC_MAMBA, 64, 0);
     struct moon_layout_model model = engine(groups, 0);
     struct moon_connector out;
     struct moon_error error;
     const struct moon_connector_options lends = {.role = MOON_ROLE_CONSUMER};
-    for (size_t i = 0; i <= MOON_STORE_GROUPS_MAX; i++)
-        groups[i] = group_of(MOON_SPEC_MAMBA, 64, 0);
     check_refusal("0.33", &model, false, "ValueError",
                   "MooncakeStore requires at least one prefix-cacheable KV cache group");
     MOON_CHECK_INT(moon_connector_open(&out, moon_profile_find("0.33", NULL), &model, &lends, &error), MOON_ERR_RANGE);

@@ -3,6 +3,7 @@
 #include "ref/connector/kv_events.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 static struct moon_layout_group group;
 static struct moon_layout_model model;

@@ -117,17 +117,14 @@ static int fail_at(struct moon_error *error, enum moon_status status, size_t fra
     return moon_fail(error, status, where, "%s", message);
 }
 
-/* A big-endian integer as wide as its frame (RPC-004). */
+/* A big-endian integer as wide as its frame (RPC-004); what is beyond 63 bits becomes INT64_MAX. */
 static int read_number(const struct moon_rpc_frame *frames, size_t count, size_t at, int64_t *number,
                        struct moon_error *error) {
     uint64_t value = 0;
     if (at >= count)
         return fail_at(error, MOON_ERR_SYNTAX, at, 0, "the frame is missing");
-    for (size_t i = 0; i < frames[at].length; i++) {
-        if (value > INT64_MAX >> 8)
-            return fail_at(error, MOON_ERR_RANGE, at, i, "the number is beyond 63 bits");
-        value = value << 8 | frames[at].bytes[i];
-    }
+    for (size_t i = 0; i < frames[at].length; i++)
+        value = value > INT64_MAX >> 8 ? INT64_MAX : value << 8 | frames[at].bytes[i];
     *number = (int64_t)value;
     return 0;
 }
@@ -150,43 +147,74 @@ static bool head_length(struct moon_cursor *cursor, unsigned head, unsigned insi
     return true;
 }
 
-enum { MOON_HEAD_NONE = 0x100 }; /* an array has no head with a length of one byte */
+enum {
+    MOON_HEAD_UNUSED = 0xc1,
+    MOON_HEAD_NONE = 0x100 /* an array has no head with a length of one byte */
+};
 
-/* One hex string of the list, appended to the request's room. */
+/* Blanks that may stand between the bytes of a hash (bytes.fromhex). */
+static bool is_blank(char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* The bytes of one hex string, appended to the request's room. */
+static int read_hex(const char *hex, size_t digits, size_t frame, size_t at, struct moon_rpc_request *request,
+                    struct moon_error *error) {
+    size_t count = 0;
+    uint8_t pair;
+    for (size_t i = 0; i < digits; count++) {
+        while (i < digits && is_blank(hex[i]))
+            i++;
+        if (i == digits)
+            break;
+        if (moon_hex_decode(hex + i, digits - i < 2 ? 1 : 2, &pair))
+            return fail_at(error, MOON_ERR_SCHEMA, frame, at + i, "a hash is not hexadecimal");
+        moon_text_char(&request->room, (char)pair);
+        i += 2;
+    }
+    if (count > MOON_RPC_HASH_BYTES_MAX)
+        return fail_at(error, MOON_ERR_LIMIT, frame, at, "a hash is longer than 65535 bytes");
+    if (count == 0 || (request->hashes.count > 0 && count != request->hashes.hash_bytes))
+        return fail_at(error, MOON_ERR_LIMIT, frame, at, "hashes of several lengths, or of none");
+    request->hashes.hash_bytes = count;
+    request->hashes.count++;
+    return 0;
+}
+
+/* One element of the list. */
 static int read_hash(struct moon_cursor *cursor, size_t frame, struct moon_rpc_request *request,
                      struct moon_error *error) {
     size_t at = cursor->offset, digits = 0;
-    uint8_t pair;
     if (!head_length(cursor, moon_cursor_u8(cursor), 0xa0, 0xe0, 0xd9, 0xda, &digits) && !cursor->failed)
-        return fail_at(error, MOON_ERR_SYNTAX, frame, at, "a hash is no string");
+        return fail_at(error, MOON_ERR_SCHEMA, frame, at, "a hash is no string");
     at = cursor->offset;
     const char *hex = (const char *)moon_cursor_bytes(cursor, digits);
     if (!hex)
         return fail_at(error, MOON_ERR_SYNTAX, frame, cursor->short_at, "the frame ends early");
-    if (digits / 2 > MOON_RPC_HASH_BYTES_MAX)
-        return fail_at(error, MOON_ERR_RANGE, frame, at, "a hash is longer than 65535 bytes");
-    if (digits == 0 || (request->hashes.count > 0 && digits != 2 * request->hashes.hash_bytes))
-        return fail_at(error, MOON_ERR_SCHEMA, frame, at, "hashes of several lengths, or of none");
-    for (size_t i = 0; i < digits; i += 2) {
-        if (moon_hex_decode(hex + i, digits - i < 2 ? 1 : 2, &pair))
-            return fail_at(error, MOON_ERR_SYNTAX, frame, at + i, "a hash is not hexadecimal");
-        moon_text_char(&request->room, (char)pair);
-    }
-    request->hashes.hash_bytes = digits / 2;
-    request->hashes.count++;
-    return 0;
+    return read_hex(hex, digits, frame, at, request, error);
+}
+
+/* What stands in place of the array. The keys of a map are taken for hashes by releases, but not here. */
+static int no_array(unsigned head, size_t frame, struct moon_error *error) {
+    if (head == MOON_HEAD_UNUSED)
+        return fail_at(error, MOON_ERR_SYNTAX, frame, 0, "the byte begins nothing");
+    if ((head & 0xf0) == 0x80 || head == 0xde || head == 0xdf)
+        return fail_at(error, MOON_ERR_LIMIT, frame, 0, "the hashes are a map");
+    return fail_at(error, MOON_ERR_SCHEMA, frame, 0, "the hashes are no array");
 }
 
 static int read_list(const struct moon_rpc_frame *frames, size_t count, size_t at, struct moon_rpc_request *request,
                      struct moon_error *error) {
     struct moon_cursor cursor;
     size_t elements = 0;
+    unsigned head;
     int status = 0;
     if (at >= count)
         return fail_at(error, MOON_ERR_SYNTAX, at, 0, "the frame is missing");
     moon_cursor_open(&cursor, frames[at].bytes, frames[at].length);
-    if (!head_length(&cursor, moon_cursor_u8(&cursor), 0x90, 0xf0, MOON_HEAD_NONE, 0xdc, &elements) && !cursor.failed)
-        return fail_at(error, MOON_ERR_SYNTAX, at, 0, "the hashes are no array");
+    head = moon_cursor_u8(&cursor);
+    if (!head_length(&cursor, head, 0x90, 0xf0, MOON_HEAD_NONE, 0xdc, &elements) && !cursor.failed)
+        return no_array(head, at, error);
     if (cursor.failed)
         return fail_at(error, MOON_ERR_SYNTAX, at, cursor.short_at, "the frame ends early");
     /* Each hash takes bytes of the frame, so the loop ends with it, whatever the head claims. */
@@ -208,13 +236,14 @@ static int read_binary(const struct moon_rpc_frame *frames, size_t count, size_t
     int status = read_number(frames, count, at, &hash_bytes, error);
     if (status)
         return status;
-    if (hash_bytes > MOON_RPC_HASH_BYTES_MAX)
-        return fail_at(error, MOON_ERR_RANGE, at, 0, "a hash is longer than 65535 bytes");
     if (at + 1 >= count)
         return fail_at(error, MOON_ERR_SYNTAX, at + 1, 0, "the frame is missing");
-    if (hash_bytes > 0)
-        request->hashes =
-            (struct moon_hashes){frames[at + 1].bytes, (size_t)hash_bytes, frames[at + 1].length / (size_t)hash_bytes};
+    if (hash_bytes == 0 || (size_t)hash_bytes > frames[at + 1].length)
+        return 0;
+    if (hash_bytes > MOON_RPC_HASH_BYTES_MAX)
+        return fail_at(error, MOON_ERR_LIMIT, at, 0, "a hash is longer than 65535 bytes");
+    request->hashes =
+        (struct moon_hashes){frames[at + 1].bytes, (size_t)hash_bytes, frames[at + 1].length / (size_t)hash_bytes};
     return 0;
 }
 
@@ -232,10 +261,12 @@ int moon_rpc_decode_request(const struct moon_profile *profile, const struct moo
         return 0;
     }
     int status = read_number(frames, count, at, &request->num_tokens, error);
-    if (status)
-        return status;
-    return hashes_as_list(profile) ? read_list(frames, count, at + 1, request, error)
-                                   : read_binary(frames, count, at + 1, request, error);
+    if (!status)
+        status = hashes_as_list(profile) ? read_list(frames, count, at + 1, request, error)
+                                         : read_binary(frames, count, at + 1, request, error);
+    if (!status && request->num_tokens > MOON_HIT_TOKENS_MAX)
+        status = fail_at(error, MOON_ERR_LIMIT, at, 0, "more than 2^53 tokens");
+    return status;
 }
 
 static int append_u32(struct moon_text *out, int64_t number, struct moon_error *error) {

@@ -49,9 +49,10 @@ void moon_rpc_request_open(struct moon_rpc_request *request, struct moon_memory 
 void moon_rpc_request_close(struct moon_rpc_request *request); /* idempotent */
 
 /* Reads any frames (RPC-001 to RPC-004). Returns 0, or fills error with frame and byte:
- *   MOON_ERR_SYNTAX  a frame is missing, the hashes are no array of hex strings, or bytes follow it
- *   MOON_ERR_RANGE   a number is beyond 63 bits, a hash beyond 65535 bytes
- *   MOON_ERR_SCHEMA  hashes of several lengths (up to 0.23; a release takes each as it comes)
+ *   MOON_ERR_SYNTAX  a frame is missing; up to 0.23 the hashes are no msgpack, or bytes follow it
+ *   MOON_ERR_SCHEMA  up to 0.23: the hashes are no array of hex strings
+ *   MOON_ERR_LIMIT   a release reads it: more than 2^53 tokens, a hash beyond 65535 bytes; up to 0.23 a map, hashes of
+ *                    several lengths or without a byte
  *   MOON_ERR_MEMORY */
 int moon_rpc_decode_request(const struct moon_profile *profile, const struct moon_rpc_frame *frames, size_t count,
                             struct moon_rpc_request *request, struct moon_error *error);

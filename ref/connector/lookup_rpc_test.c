@@ -192,7 +192,9 @@ static void requests_are_read_as_releases_read_them(void) {
     check_request("vllm-0.33", LOOKUP "20/20/" H0 "ff/ff", MOON_RPC_LOOKUP, 32, 32, 1, H0);
     check_request("vllm-0.33", LOOKUP "20/0005/" H0, MOON_RPC_LOOKUP, 32, 5, 6, "fe8fa5dda3");
     check_request("vllm-0.33", LOOKUP "0000000000000000007fffffff/ffff/" H0, MOON_RPC_LOOKUP, 2147483647, 0, 0, "");
-    check_request("vllm-0.33", LOOKUP "7fffffffffffffff//" H0, MOON_RPC_LOOKUP, INT64_MAX, 0, 0, "");
+    check_request("vllm-0.33", LOOKUP "20000000000000//" H0, MOON_RPC_LOOKUP, INT64_C(1) << 53, 0, 0, "");
+    check_request("vllm-0.33", LOOKUP "20/8000000000000000/" H0, MOON_RPC_LOOKUP, 32, 0, 0, "");
+    check_request("vllm-0.33", LOOKUP "20/010000/" H0, MOON_RPC_LOOKUP, 32, 0, 0, "");
     check_request("vllm-0.33", LOOKUP "00000010/0000//", MOON_RPC_LOOKUP, 16, 0, 0, "");
     check_request("vllm-0.33", "7265736574", MOON_RPC_RESET, 0, 0, 0, "");
     check_request("vllm-0.33", "7265736574/00/11", MOON_RPC_RESET, 0, 0, 0, "");
@@ -204,6 +206,7 @@ static void requests_are_read_as_releases_read_them(void) {
     check_request("vllm-0.23", LOOKUP "20/dd00000001d9026162", MOON_RPC_LOOKUP, 32, 1, 1, "ab");
     check_request("vllm-0.23", LOOKUP "20/91da00026162", MOON_RPC_LOOKUP, 32, 1, 1, "ab");
     check_request("vllm-0.23", LOOKUP "20/91db000000026162/ffff", MOON_RPC_LOOKUP, 32, 1, 1, "ab");
+    check_request("vllm-0.23", LOOKUP "20/91a7206162090d6364", MOON_RPC_LOOKUP, 32, 2, 1, "abcd");
 }
 
 static void check_wrong(const char *release, const char *hex, int status, const char *where, const char *message) {
@@ -223,29 +226,30 @@ static void wrong_requests_name_frame_and_byte(void) {
     check_wrong("vllm-0.33", "6c6f6f6b7570", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", missing);
     check_wrong("vllm-0.33", LOOKUP "20", MOON_ERR_SYNTAX, "lookup request frame 2 byte 0", missing);
     check_wrong("vllm-0.33", LOOKUP "20/0020", MOON_ERR_SYNTAX, "lookup request frame 3 byte 0", missing);
-    check_wrong("vllm-0.33", LOOKUP "8000000000000000/20/", MOON_ERR_RANGE, "lookup request frame 1 byte 7",
-                "the number is beyond 63 bits");
-    check_wrong("vllm-0.33", LOOKUP "20/8000000000000000/", MOON_ERR_RANGE, "lookup request frame 2 byte 7",
-                "the number is beyond 63 bits");
-    check_wrong("vllm-0.33", LOOKUP "20/010000/00", MOON_ERR_RANGE, "lookup request frame 2 byte 0",
-                "a hash is longer than 65535 bytes");
+    check_wrong("vllm-0.33", LOOKUP "20000000000001/20/", MOON_ERR_LIMIT, "lookup request frame 1 byte 0",
+                "more than 2^53 tokens");
+    check_wrong("vllm-0.33", LOOKUP "0100000000000000000000/20/", MOON_ERR_LIMIT, "lookup request frame 1 byte 0",
+                "more than 2^53 tokens");
     check_wrong("vllm-0.22", "20", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", missing);
     check_wrong("vllm-0.22", "20//", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", early);
     check_wrong("vllm-0.22", "20/dc00", MOON_ERR_SYNTAX, "lookup request frame 1 byte 1", early);
     check_wrong("vllm-0.22", "20/dcffff", MOON_ERR_SYNTAX, "lookup request frame 1 byte 3", early);
     check_wrong("vllm-0.22", "20/91d9", MOON_ERR_SYNTAX, "lookup request frame 1 byte 2", early);
     check_wrong("vllm-0.22", "20/91a461", MOON_ERR_SYNTAX, "lookup request frame 1 byte 2", early);
-    check_wrong("vllm-0.22", "20/80", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", "the hashes are no array");
-    check_wrong("vllm-0.22", "20/c1", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", "the hashes are no array");
-    check_wrong("vllm-0.22", "20/9100", MOON_ERR_SYNTAX, "lookup request frame 1 byte 1", "a hash is no string");
+    check_wrong("vllm-0.22", "20/c0", MOON_ERR_SCHEMA, "lookup request frame 1 byte 0", "the hashes are no array");
+    check_wrong("vllm-0.22", "20/80", MOON_ERR_LIMIT, "lookup request frame 1 byte 0", "the hashes are a map");
+    check_wrong("vllm-0.22", "20/de0000", MOON_ERR_LIMIT, "lookup request frame 1 byte 0", "the hashes are a map");
+    check_wrong("vllm-0.22", "20/df00000000", MOON_ERR_LIMIT, "lookup request frame 1 byte 0", "the hashes are a map");
+    check_wrong("vllm-0.22", "20/c1", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", "the byte begins nothing");
+    check_wrong("vllm-0.22", "20/9100", MOON_ERR_SCHEMA, "lookup request frame 1 byte 1", "a hash is no string");
     check_wrong("vllm-0.22", "20/90c0", MOON_ERR_SYNTAX, "lookup request frame 1 byte 1", "bytes follow the array");
-    check_wrong("vllm-0.22", "20/91a2617a", MOON_ERR_SYNTAX, "lookup request frame 1 byte 2",
+    check_wrong("vllm-0.22", "20/91a2617a", MOON_ERR_SCHEMA, "lookup request frame 1 byte 2",
                 "a hash is not hexadecimal");
-    check_wrong("vllm-0.22", "20/91a3616161", MOON_ERR_SYNTAX, "lookup request frame 1 byte 4",
+    check_wrong("vllm-0.22", "20/91a3616161", MOON_ERR_SCHEMA, "lookup request frame 1 byte 4",
                 "a hash is not hexadecimal");
-    check_wrong("vllm-0.22", "20/91a0", MOON_ERR_SCHEMA, "lookup request frame 1 byte 2",
+    check_wrong("vllm-0.22", "20/91a120", MOON_ERR_LIMIT, "lookup request frame 1 byte 2",
                 "hashes of several lengths, or of none");
-    check_wrong("vllm-0.22", "20/92a26161a461616161", MOON_ERR_SCHEMA, "lookup request frame 1 byte 5",
+    check_wrong("vllm-0.22", "20/92a26161a461616161", MOON_ERR_LIMIT, "lookup request frame 1 byte 5",
                 "hashes of several lengths, or of none");
 }
 
@@ -256,8 +260,15 @@ static void a_hash_beyond_the_limit_is_refused(void) {
     struct moon_error error;
     moon_rpc_request_open(&request, moon_memory_heap());
     memset(frame + 6, '0', sizeof frame - 6);
-    MOON_CHECK_INT(moon_rpc_decode_request(profile("vllm-0.22"), frames, 2, &request, &error), MOON_ERR_RANGE);
+    MOON_CHECK_INT(moon_rpc_decode_request(profile("vllm-0.22"), frames, 2, &request, &error), MOON_ERR_LIMIT);
     MOON_CHECK_TEXT(error.message, "a hash is longer than 65535 bytes");
+    moon_rpc_request_close(&request);
+    const struct moon_rpc_frame binary[4] = {{(const uint8_t *)"lookup", 6},
+                                             {(const uint8_t *)"\x20", 1},
+                                             {(const uint8_t *)"\x01\0\0", 3},
+                                             {frame, sizeof frame}};
+    MOON_CHECK_INT(moon_rpc_decode_request(profile("vllm-0.33"), binary, 4, &request, &error), MOON_ERR_LIMIT);
+    MOON_CHECK_TEXT(error.where, "lookup request frame 2 byte 0");
     moon_rpc_request_close(&request);
 }
 

@@ -51,8 +51,16 @@ static int fails(struct moon_lookup_server *server, int status, bool stops) {
 static int reply_hit(struct moon_lookup_server *server, const struct moon_lookup_result *result) {
     int status = moon_rpc_encode_reply(server->connector->profile, result, &server->reply, &server->warning);
     if (status == MOON_ERR_REFUSED)
-        return fails(server, status, server->connector->profile->raised_stops_server);
+        return fails(server, status, server->connector->profile->malformed_stops_server);
     return reply_is_there(server);
+}
+
+/* What stands in place of hashes reaches the lookup in 0.21, which catches what it raises; what is beyond the limits
+ * here would be served by a release, and is a hit of 0. */
+static bool unreadable_stops(const struct moon_profile *profile, int status) {
+    if (status == MOON_ERR_SCHEMA)
+        return profile->raised_stops_server;
+    return profile->malformed_stops_server && status != MOON_ERR_LIMIT;
 }
 
 int moon_lookup_server_request(struct moon_lookup_server *server, const struct moon_rpc_frame *frames, size_t count) {
@@ -62,7 +70,7 @@ int moon_lookup_server_request(struct moon_lookup_server *server, const struct m
     server->warning.status = MOON_OK;
     int status = moon_rpc_decode_request(profile, frames, count, &server->request, &server->warning);
     if (status)
-        return fails(server, status, profile->malformed_stops_server);
+        return fails(server, status, unreadable_stops(profile, status));
     if (server->request.kind == MOON_RPC_UNKNOWN) {
         moon_fail(&server->warning, MOON_ERR_UNSUPPORTED, "lookup request frame 0", "unknown request of %zu bytes",
                   frames[0].length);

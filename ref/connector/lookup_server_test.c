@@ -3,6 +3,7 @@
 #include "ref/connector/lookup_server.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 static struct moon_layout_group group;
 static struct moon_layout_model model;
@@ -159,6 +160,29 @@ static void an_unreadable_request_stops_the_server(void) {
     end();
 }
 
+/* What a release would read is a hit of 0 here, and ends no server; nor does in 0.21 what is decoded but no hash. */
+static void what_cannot_be_looked_up_is_no_hit(void) {
+    const struct moon_rpc_frame many[] = {{(const uint8_t *)"lookup", 6},
+                                          {(const uint8_t *)"\x7f\xff\xff\xff\xff\xff\xff\xff", 8},
+                                          {hashes, 0},
+                                          {hashes, 32}};
+    const struct moon_rpc_frame number[] = {{(const uint8_t *)"\x20", 1}, {(const uint8_t *)"\x91\x05", 2}};
+    begin("vllm-0.33");
+    MOON_CHECK_INT(moon_lookup_server_request(&server, many, 4), 0);
+    MOON_CHECK_TEXT(server.warning.message, "more than 2^53 tokens");
+    check_reply("00000000");
+    end();
+    begin("vllm-0.21");
+    MOON_CHECK_INT(moon_lookup_server_request(&server, number, 2), 0);
+    MOON_CHECK_TEXT(server.warning.message, "a hash is no string");
+    check_reply("00000000");
+    end();
+    begin("vllm-0.22");
+    MOON_CHECK_INT(moon_lookup_server_request(&server, number, 2), 0);
+    MOON_CHECK_INT(server.need, MOON_SERVER_STOPPED);
+    end();
+}
+
 /* A sliding window of wider blocks in a fine-grained lookup raises in 0.28 (facts of the hit search). */
 static void a_lookup_that_raises(const struct moon_profile *profile) {
     static struct moon_layout_group groups[3];
@@ -247,6 +271,7 @@ int main(int argc, char *argv[]) {
         {"a reset drains the queue, then removes all keys", a_reset_drains_then_removes},
         {"an unknown request is answered, with a warning", an_unknown_request_is_answered_with_a_warning},
         {"an unreadable request stops the server, strict answers it", an_unreadable_request_stops_the_server},
+        {"what cannot be looked up here is no hit", what_cannot_be_looked_up_is_no_hit},
         {"what a lookup raises stops the server, strict answers it", what_a_lookup_raises_stops_the_server},
         {"a hit that does not fit stops the server", a_hit_that_does_not_fit_stops_the_server},
         {"refused memory is told, and answered", refused_memory_is_told_and_answered},

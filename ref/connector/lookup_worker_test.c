@@ -3,6 +3,7 @@
 #include "ref/connector/lookup_worker.h"
 
 #include "ref/base/unit.h"
+#include "ref/layout/model_check_internal.h"
 
 enum { HASHES = 8 };
 

@@ -187,7 +187,7 @@ static void step(struct run *run) {
     uint32_t finished[SLOTS], preempted[SLOTS];
     struct moon_step told = {
         .finished = finished, .preempted = preempted, .fresh = fresh, .cached = cached, .boundaries = boundaries};
-    struct moon_error error;
+    struct moon_error error = {0};
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         struct moon_request *request = &run->requests[slot];
         int64_t left = request->known_tokens - run->computed[slot];

@@ -8,6 +8,11 @@
 
 /* ---- keys ---- */
 
+static void forget_identities(struct moon_sender_keys *keys) {
+    for (size_t i = 0; i < keys->identity_count; i++)
+        keys->identities[i] = MOON_IDENTITY_NONE;
+}
+
 int moon_sender_keys_open(struct moon_sender_keys *keys, const struct moon_connector *connector,
                           const struct moon_rank *rank, const struct moon_segments *segments,
                           struct moon_memory *memory) {
@@ -21,6 +26,7 @@ int moon_sender_keys_open(struct moon_sender_keys *keys, const struct moon_conne
         return MOON_ERR_MEMORY;
     keys->identities = memory->resize(memory, NULL, 0, bytes);
     keys->identity_count = keys->identities ? count : 0;
+    forget_identities(keys);
     return keys->identities ? 0 : MOON_ERR_MEMORY;
 }
 
@@ -32,12 +38,12 @@ void moon_sender_keys_close(struct moon_sender_keys *keys) {
 }
 
 void moon_sender_keys_clear(struct moon_sender_keys *keys) {
-    if (keys->keys.failed)
-        moon_key_list_close(&keys->keys); /* as new, so that it can be tried again */
-    moon_key_list_clear(&keys->keys);
+    if (keys->keys.failed) { /* as new, so that it can be tried again */
+        moon_key_list_close(&keys->keys);
+        forget_identities(keys);
+    }
+    moon_key_list_clear_keys(&keys->keys);
     moon_arena_close(&keys->arena);
-    for (size_t i = 0; i < keys->identity_count; i++)
-        keys->identities[i] = MOON_IDENTITY_NONE;
     keys->count = keys->stored_count = 0;
     keys->stored = NULL;
 }

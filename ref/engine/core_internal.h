@@ -9,11 +9,6 @@ struct moon_core_queue {
     struct moon_core_request *first, *last;
 };
 
-/* first, second     the waiting queues: `first` is served before `second` (ENGINE-007)
- * running           in order; running_max of them
- * finished          ended since the last step;  preempted: in this step
- * scheduled         of the last step, in order; the arrays of the step hold its parts, `added` group_count a running
- * one resumed           behind the fresh ones of the step */
 struct moon_core {
     struct moon_memory *memory;
     struct moon_core_options options;
@@ -22,16 +17,18 @@ struct moon_core {
     struct moon_block_pool pool;
     struct moon_core_request **slots;
     size_t slot_capacity;
-    struct moon_core_queue first, second;
-    struct moon_core_request **running;
+    struct moon_core_queue first, second; /* waiting: `first` is served before `second` (ENGINE-007) */
+    struct moon_core_request **running;   /* in order; running_max of them */
     size_t running_count;
-    uint32_t *finished, *preempted;
+    uint32_t *finished;  /* ended since the last step */
+    uint32_t *preempted; /* in this step */
     size_t finished_count, finished_capacity, preempted_count;
-    struct moon_core_scheduled *scheduled;
+    struct moon_core_scheduled *scheduled; /* of the last step, in order */
     size_t scheduled_count;
+    /* The parts of that step. Resumed requests stand behind the fresh ones. */
     struct moon_step_request *fresh, *resumed, *cached;
     size_t fresh_count, resumed_count, cached_count;
-    struct moon_block_table *added;
+    struct moon_block_table *added; /* group_count for each running request */
 };
 
 /* Queues (core.c). */

@@ -9,14 +9,28 @@
 static const uint32_t slot_0[] = {0};
 static const struct moon_core_results received = {.received = slot_0, .received_count = 1};
 
-/* An engine in which request 0 loads `tokens` of its prompt. */
-static void open_loading(struct check_engine *engine, const char *profile, size_t prompt, int64_t tokens) {
-    OPEN(engine, profile, 1, 10);
+static void start_loading(struct check_engine *engine, size_t prompt, int64_t tokens) {
     engine->port.answers[0] = (struct moon_engine_match){.load_async = true, .tokens = tokens};
     MOON_CHECK_INT(check_add(engine, 0, 1, prompt, 2), 0);
     STEP(engine);
     check_status(engine, 0, "WAITING_FOR_REMOTE_KVS");
     engine->port.answers[0] = (struct moon_engine_match){0};
+}
+
+/* An engine in which request 0 loads `tokens` of its prompt. */
+static void open_loading(struct check_engine *engine, const char *profile, size_t prompt, int64_t tokens) {
+    OPEN(engine, profile, 1, 10);
+    start_loading(engine, prompt, tokens);
+}
+
+/* The same, of 0.33 with 8 of 10 tokens, in an engine that recomputes what did not come. */
+static void open_recomputing(struct check_engine *engine) {
+    OPEN(engine, "0.33", 1, 10);
+    moon_core_close(engine->core);
+    engine->options.recompute_failed = true;
+    MOON_CHECK_INT(moon_core_open(&engine->core, &engine->options, moon_memory_heap(), &engine->error), 0);
+    moon_core_connect(engine->core, &engine->port.port);
+    start_loading(engine, 10, 8);
 }
 
 static void a_load_is_taken_up_in_the_step_after_its_report(void) {
@@ -123,15 +137,7 @@ static void blocks_of_a_failed_load_wait_for_its_end(void) {
 static void with_recompute_the_rest_is_computed(void) {
     struct check_engine engine;
     const uint64_t failed[] = {2};
-    open_loading(&engine, "0.33", 10, 8);
-    moon_core_close(engine.core);
-    engine.options.recompute_failed = true;
-    MOON_CHECK_INT(moon_core_open(&engine.core, &engine.options, moon_memory_heap(), &engine.error), 0);
-    moon_core_connect(engine.core, &engine.port.port);
-    engine.port.answers[0] = (struct moon_engine_match){.load_async = true, .tokens = 8};
-    MOON_CHECK_INT(check_add(&engine, 0, 1, 10, 2), 0);
-    STEP(&engine);
-    engine.port.answers[0] = (struct moon_engine_match){0};
+    open_recomputing(&engine);
     struct moon_core_results results = received;
     results.failed_blocks = failed;
     results.failed_block_count = 1;
@@ -145,15 +151,7 @@ static void with_recompute_the_rest_is_computed(void) {
 
 static void a_request_of_which_nothing_came_starts_over(void) {
     struct check_engine engine;
-    OPEN(&engine, "0.33", 1, 10);
-    moon_core_close(engine.core);
-    engine.options.recompute_failed = true;
-    MOON_CHECK_INT(moon_core_open(&engine.core, &engine.options, moon_memory_heap(), &engine.error), 0);
-    moon_core_connect(engine.core, &engine.port.port);
-    engine.port.answers[0] = (struct moon_engine_match){.load_async = true, .tokens = 8};
-    MOON_CHECK_INT(check_add(&engine, 0, 1, 10, 2), 0);
-    STEP(&engine);
-    engine.port.answers[0] = (struct moon_engine_match){0};
+    open_recomputing(&engine);
     struct moon_core_results results = received;
     results.failed_requests = slot_0;
     results.failed_request_count = 1;

@@ -16,21 +16,23 @@ struct moon_engine_match {
     int64_t tokens;
 };
 
-/* The functions return 0 or a negative status with `error` filled, which ends the step that called them;
+/* Functions with an `error` return 0, or a negative status with it filled, which ends the step that called them;
  * MOON_ERR_REFUSED is what a release raises there, and ends the engine. Arguments are borrowed for the call, requests
- * until their finish was told in a step. match      computed_tokens: the engine's own prefix allocated  the request got
- * blocks, also for external_tokens of this connector; tables NULL: it is told of no blocks step       one scheduler
- * step, with the requests that finished or were preempted before it finished   true: the blocks stay until the request
- * is reported as sent report     `ranks` more ranks completed a job of the connector at place `child` reset empties the
- * external cache; false if that failed */
+ * until their finish was told in a step. */
 struct moon_engine_port {
+    /* Asks what the connector can bring. computed_tokens: the engine's own prefix. */
     int (*match)(struct moon_engine_port *self, const struct moon_request *request, int64_t computed_tokens,
                  struct moon_engine_match *match, struct moon_error *error);
+    /* The request got blocks, also for external_tokens of this connector. With tables NULL it is told of no blocks. */
     int (*allocated)(struct moon_engine_port *self, const struct moon_request *request,
                      const struct moon_block_table *tables, int64_t external_tokens, struct moon_error *error);
+    /* One scheduler step, with the requests that finished or were preempted before it. */
     int (*step)(struct moon_engine_port *self, const struct moon_step *step, struct moon_error *error);
+    /* The request has ended. True: its blocks stay until it is reported as sent. */
     bool (*finished)(struct moon_engine_port *self, const struct moon_request *request, bool has_blocks);
+    /* `ranks` more ranks completed a job of the connector at place `child`. */
     int (*report)(struct moon_engine_port *self, size_t child, uint64_t job, int64_t ranks, struct moon_error *error);
+    /* Empties the external cache; false if that failed. */
     bool (*reset)(struct moon_engine_port *self);
 };
 

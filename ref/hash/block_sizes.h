@@ -14,17 +14,15 @@ extern "C" {
 
 enum { MOON_KV_GROUPS_MAX = 1024 };
 
-/* What the block sizes depend on in one KV cache group.
- *   block_size        tokens a rank, 1 to 2^24
- *   dcp_sharded       its KV is split over decode-context-parallel ranks, so a block spans dcp times as many tokens.
- * From 0.31 on a flag of the spec; earlier every attention spec is (sliding windows too), Mamba is not. With a single
- * group releases before 0.31 do not look. mamba_not_aligned holds a Mamba state in another cache mode than "align"
- *   prefix_cacheable  false for scratch groups; read from 0.29 on */
+/* What the block sizes depend on in one KV cache group. */
 struct moon_kv_group_size {
-    int64_t block_size;
+    int64_t block_size; /* tokens a rank, 1 to 2^24 */
+    /* Its KV is split over decode-context-parallel ranks, so a block spans dcp times as many tokens. From 0.31 on a
+     * flag of the spec; earlier every attention spec is (sliding windows too), Mamba is not. With a single group
+     * releases before 0.31 do not look. */
     bool dcp_sharded;
-    bool mamba_not_aligned;
-    bool prefix_cacheable;
+    bool mamba_not_aligned; /* holds a Mamba state in another cache mode than "align" */
+    bool prefix_cacheable;  /* false for scratch groups; read from 0.29 on */
 };
 
 struct moon_block_sizes_input {

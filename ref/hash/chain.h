@@ -75,11 +75,12 @@ void moon_chain_close(struct moon_chain *chain); /* idempotent */
 size_t moon_chain_blocks_after(const struct moon_chain *chain, size_t tokens);
 
 /* Appends tokens as one update of the request: the prompt is one append, each later one is a step's output (this
- * matters for HASH-066, HASH-067). (HASH-003, HASH-004, HASH-080, HASH-100) tokens  ids; any int64, though real ones
- * are 0 to 2^31-1 and faster hashes  room for moon_chain_blocks_after(chain, count) digests, one behind the other; not
- * written beyond that Allocates at most once in a chain's life (rest of a block), apart from scratch space that grows
- * to the largest block. Returns 0, MOON_ERR_MEMORY, or MOON_ERR_REFUSED (HASH-042); after a failure the chain can only
- * be closed. */
+ * matters for HASH-066, HASH-067). `tokens` are ids: any int64, though real ones are 0 to 2^31-1 and faster. `hashes`
+ * has room for moon_chain_blocks_after(chain, count) digests, one behind the other; nothing is written beyond that.
+ * (HASH-003, HASH-004, HASH-080, HASH-100)
+ *
+ * Allocates at most once in a chain's life (rest of a block), apart from scratch space that grows to the largest block.
+ * Returns 0, MOON_ERR_MEMORY, or MOON_ERR_REFUSED (HASH-042); after a failure the chain can only be closed. */
 int moon_chain_append(struct moon_chain *chain, const int64_t *tokens, size_t count, uint8_t *hashes,
                       struct moon_error *error);
 

@@ -17,13 +17,14 @@ struct moon_sink {
 };
 
 /* A Python string or bytes object. Pickle writes an object that it has already written as a reference (HASH-024), so it
- * matters which strings are one object, not only which are equal. bytes     string: WTF-8, NULs allowed (not
- * terminated); bytes: content. May be NULL when length is 0 identity  0: an object of its own, however often it is
- * written. Else: all strings with this number are one object; the owner gives equal content to equal numbers. Numbers
- * below MOON_IDENTITY_TAGS_END belong to the tags of extra keys. Borrowed by whoever is given it. */
+ * matters which strings are one object, not only which are equal. Borrowed by whoever is given it. */
 struct moon_string {
+    /* A string as WTF-8, where NULs are allowed (nothing terminates it), or the content of a bytes object. May be NULL
+     * when length is 0. */
     const char *bytes;
     size_t length;
+    /* 0: an object of its own, however often it is written. Else all strings with this number are one object; the owner
+     * gives equal content to equal numbers. Numbers below MOON_IDENTITY_TAGS_END belong to the tags of extra keys. */
     uint32_t identity;
 };
 

@@ -20,9 +20,11 @@ enum {
 
 /* Writes the pre-image of (parent, tokens, None) to `out`, exactly as moon_preimage_... would, but for the parent,
  * which moon_template_parent adds. So a message can be made before its parent is known. (HASH-003, -020 to -023, -040,
- * -041) parent_bytes  16 or 32 count         tokens, 1 to MOON_TEMPLATE_TOKENS_MAX cpu           what may be used out
- * MOON_TEMPLATE_BYTES bytes; bytes behind the pre-image may be overwritten too Returns its length, or 0 if a token is
- * not in 0..2^31-1; then the general writer is to be used. Pure function. */
+ * -041)
+ *
+ * parent_bytes is 16 or 32; count is 1 to MOON_TEMPLATE_TOKENS_MAX tokens; `cpu` says what may be used; `out` has
+ * MOON_TEMPLATE_BYTES bytes, of which those behind the pre-image may be overwritten too. Returns the pre-image's
+ * length, or 0 if a token is not in 0..2^31-1; then the general writer is to be used. Pure function. */
 size_t moon_template_write(enum moon_serialisation serialisation, size_t parent_bytes, const int64_t *tokens,
                            size_t count, const struct moon_cpu *cpu, uint8_t *out);
 /* Adds the parent to what moon_template_write made for parent_bytes. */

@@ -23,6 +23,15 @@ void moon_key_list_clear(struct moon_key_list *list) {
     list->identity_count = list->hash_count = list->count = 0;
 }
 
+void moon_key_list_clear_keys(struct moon_key_list *list) {
+    list->hash_count = list->count = 0;
+    if (list->identity_count == 0 || list->failed)
+        return;
+    const struct moon_key_span *last = &list->identities[list->identity_count - 1];
+    list->text.length = last->offset + last->length;
+    list->text.data[list->text.length] = '\0';
+}
+
 /* Room for `wanted` more elements of `bytes` bytes; false, and the list failed, when memory refuses. */
 static bool reserve(struct moon_key_list *list, void **array, size_t count, size_t *capacity, size_t bytes,
                     size_t wanted) {

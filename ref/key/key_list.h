@@ -32,6 +32,8 @@ struct moon_key_span {
 void moon_key_list_open(struct moon_key_list *list, struct moon_memory *memory);
 void moon_key_list_close(struct moon_key_list *list); /* idempotent */
 void moon_key_list_clear(struct moon_key_list *list); /* empty, keeps the memory, keeps `failed` */
+/* Drops keys and hash texts, keeps the identities and their numbers. */
+void moon_key_list_clear_keys(struct moon_key_list *list);
 
 /* Adds the text before "@" hash of an identity (KEY-001). Returns its number; the same identity may be added twice. */
 uint32_t moon_key_list_identity(struct moon_key_list *list, const struct moon_profile *profile,

@@ -84,31 +84,51 @@ static void a_cleared_list_keeps_its_memory(void) {
     MOON_CHECK_INT(counting.held_bytes, 0);
 }
 
-static void refused_memory_is_remembered_and_leaks_nothing(void) {
-    for (uint64_t at = 1;; at++) {
-        struct moon_memory_failing failing;
-        struct moon_key_list list;
-        const struct moon_chunk chunk = {.first_hash = 0, .hash_count = 3};
-        moon_memory_failing_init(&failing, moon_memory_heap(), at);
-        moon_key_list_open(&list, &failing.memory);
-        for (int64_t i = 0; i < 40; i++) {
-            uint32_t identity = moon_key_list_identity(&list, newest(), rank(i));
-            uint32_t text = moon_key_list_identity_text(&list, moon_key_text("x"));
-            uint32_t hash = moon_key_list_hash(&list, hashes(), &chunk);
-            if (!list.failed)
-                moon_key_list_add_run(&list, identity, 2, hash);
-            (void)text;
-        }
-        bool failed = list.failed;
-        size_t count = list.count;
-        moon_key_list_add(&list, 0, 0); /* after a failure nothing changes */
-        MOON_CHECK_INT(list.count, failed ? count : count + 1);
-        moon_key_list_close(&list);
-        MOON_CHECK_INT(failing.held_bytes, 0);
-        MOON_CHECK_INT(failed, failing.requests >= at);
-        if (!failed)
-            break;
+static int fill(struct moon_memory *memory, const void *context) {
+    struct moon_key_list list;
+    const struct moon_chunk chunk = {.first_hash = 0, .hash_count = 3};
+    (void)context;
+    moon_key_list_open(&list, memory);
+    for (int64_t i = 0; i < 40; i++) {
+        uint32_t identity = moon_key_list_identity(&list, newest(), rank(i));
+        uint32_t text = moon_key_list_identity_text(&list, moon_key_text("x"));
+        uint32_t hash = moon_key_list_hash(&list, hashes(), &chunk);
+        if (!list.failed)
+            moon_key_list_add_run(&list, identity, 2, hash);
+        (void)text;
     }
+    bool failed = list.failed;
+    size_t count = list.count;
+    moon_key_list_add(&list, 0, 0); /* after a failure nothing changes */
+    MOON_CHECK_INT(list.count, failed ? count : count + 1);
+    moon_key_list_close(&list);
+    return failed ? MOON_ERR_MEMORY : 0;
+}
+
+static void cleared_keys_leave_their_identities(void) {
+    struct moon_key_list list;
+    const struct moon_chunk first = {.first_hash = 0, .hash_count = 2}, second = {.first_hash = 1, .hash_count = 1};
+    moon_key_list_open(&list, moon_memory_heap());
+    moon_key_list_clear_keys(&list); /* nothing is there */
+    uint32_t one = moon_key_list_identity(&list, newest(), rank(1));
+    moon_key_list_add(&list, one, moon_key_list_hash(&list, hashes(), &first));
+    uint32_t two = moon_key_list_identity(&list, newest(), rank(2));
+    size_t longest = list.text.length;
+    for (int round = 0; round < 3; round++) {
+        moon_key_list_clear_keys(&list);
+        MOON_CHECK_INT(list.count, 0);
+        uint32_t hash = moon_key_list_hash(&list, hashes(), &second);
+        moon_key_list_add(&list, two, hash);
+        moon_key_list_add(&list, one, hash);
+        check_key(&list, 0, "m@tp_rank:2@pcp0@dcp0@pp_rank:0@group:0@cd02", "cd02");
+        check_key(&list, 1, "m@tp_rank:1@pcp0@dcp0@pp_rank:0@group:0@cd02", "cd02");
+        MOON_CHECK_INT(list.text.length, longest + 4);
+    }
+    moon_key_list_close(&list);
+}
+
+static void refused_memory_is_remembered_and_leaks_nothing(void) {
+    moon_unit_refuse_memory(fill, NULL);
 }
 
 int main(int argc, char *argv[]) {
@@ -116,6 +136,7 @@ int main(int argc, char *argv[]) {
         {"a key is its identity and its hash", a_key_is_its_identity_and_its_hash},
         {"a run is one hash under many identities", a_run_is_one_hash_under_many_identities},
         {"a cleared list keeps its memory", a_cleared_list_keeps_its_memory},
+        {"cleared keys leave their identities", cleared_keys_leave_their_identities},
         {"refused memory is remembered and leaks nothing", refused_memory_is_remembered_and_leaks_nothing},
         {NULL, NULL}};
     return moon_unit_main("key_list", cases, argc, argv);

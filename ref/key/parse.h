@@ -13,19 +13,17 @@ extern "C" {
 
 enum { MOON_KEY_READINGS_MAX = 16 };
 
-/* One way to read a key. Texts point into the key.
- *   oldest, newest  releases that could have written it, both included
- *   space           what key.store_namespace says
- *   digests_of_16, digests_of_32  how many digests of that many bytes the hash is; 0 if it cannot be; both above 0 only
- * for a joined hash of 0.22 and 0.23 (KEY-025) uncut           the model's name holds '/', which no release writes
- * (KEY-005) plain           neither name nor prefix holds '@', and not uncut */
+/* One way to read a key. Texts point into the key. */
 struct moon_key_reading {
     struct moon_pool_key key;
     struct moon_key_text hash;
-    const struct moon_profile *oldest, *newest;
-    struct moon_store_namespace space;
+    const struct moon_profile *oldest, *newest; /* releases that could have written it, both included */
+    struct moon_store_namespace space;          /* what key.store_namespace says */
+    /* How many digests of that many bytes the hash is; 0 if it cannot be. Both are above 0 only for a joined hash of
+     * 0.22 and 0.23 (KEY-025). */
     int64_t digests_of_16, digests_of_32;
-    bool uncut, plain;
+    bool uncut; /* the model's name holds '/', which no release writes (KEY-005) */
+    bool plain; /* neither name nor prefix holds '@', and not uncut */
 };
 
 /* All readings: uncut ones last, then those with a namespace first, then by the length of the prefix. `total` counts

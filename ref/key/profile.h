@@ -192,7 +192,8 @@ struct moon_profile {
     bool empty_load_raises;      /* deviation connector.9.20 */
     bool short_reads_pass;       /* deviation connector.9.45: a get is judged by its sign alone */
     bool reply_unchecked;        /* up to 0.28, deviation connector.9.55: a lookup reply of any length is one integer */
-    bool malformed_stops_server; /* deviation connector.9.54: a request that cannot be read ends the lookup server */
+    bool malformed_stops_server; /* deviation connector.9.54: a request that cannot be read, or a hit that cannot be
+                                    written, ends the lookup server */
     bool raised_stops_server;    /* 0.22, deviation connector.9.54: so does what a lookup raises beside its call */
     bool events_before_put;      /* up to 0.28, deviation connector.6.9: events do not wait for the put's result */
     bool events_of_all_workers;  /* up to 0.29, deviation connector.6.9: an event counts when every worker tells it */

@@ -34,8 +34,8 @@ struct moon_asked {
     size_t next_group;
     struct moon_chunk_walk chunks;
 };
-/* tokens      the lookup's aligned length: a multiple of the hash block in fine-grained mode, else of the scheduler
- * block hash_count  chunks without their hash are not asked for */
+/* `tokens` is the lookup's aligned length: a multiple of the hash block in fine-grained mode, else of the scheduler
+ * block. Chunks without one of the hash_count hashes are not asked for. */
 void moon_asked_open(struct moon_asked *asked, const struct moon_profile *profile,
                      const struct moon_layout_model *model, int64_t tokens, int64_t hash_count);
 /* The next chunk and its group, or false at the end. */

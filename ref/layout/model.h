@@ -76,27 +76,23 @@ struct moon_setting {
     size_t count; /* array */
 };
 
-/* One engine, as one release sees it. Borrows all pointers.
- *   tp, pp, pcp, dcp  parallel sizes, 1 or more; dcp divides tp
- *   total_kv_heads    of the whole model, 1 or more
- *   use_mla           what the model says of itself; read up to 0.26
- *   groups            store groups of the release, at least one; the index is the group's number in keys
- *   scheduler_block_tokens, hash_block_tokens  resolved block sizes: every group's block is a multiple of the hash
- * block and divides the scheduler block speculative       EAGLE's block drop is on has_retention, retention_tokens
- * retention interval of the prefix cache; none means dense model_name, cache_prefix  as they stand in keys
- *   store_tp_size ... cross_layers_blocks  options; read from 0.30 on */
+/* One engine, as one release sees it. Borrows all pointers. */
 struct moon_layout_model {
-    int64_t tp, pp, pcp, dcp;
-    int64_t total_kv_heads;
-    bool use_mla;
+    int64_t tp, pp, pcp, dcp; /* parallel sizes, 1 or more; dcp divides tp */
+    int64_t total_kv_heads;   /* of the whole model, 1 or more */
+    bool use_mla;             /* what the model says of itself; read up to 0.26 */
     enum moon_kv_layout kv_layout;
+    /* Store groups of the release, at least one; the index is the group's number in keys. */
     const struct moon_layout_group *groups;
     size_t group_count;
+    /* Resolved block sizes: every group's block is a multiple of the hash block and divides the scheduler block. */
     int64_t scheduler_block_tokens, hash_block_tokens;
-    bool speculative;
+    bool speculative; /* EAGLE's block drop is on */
+    /* Retention interval of the prefix cache; none means dense. */
     bool has_retention;
     int64_t retention_tokens;
-    struct moon_key_text model_name, cache_prefix;
+    struct moon_key_text model_name, cache_prefix; /* as they stand in keys */
+    /* Options of extra_config, read from 0.30 on. */
     struct moon_setting store_tp_size, enable_store_tp_lcm, prefill_tp_sizes, enable_cross_layers_blocks;
 };
 

@@ -49,7 +49,7 @@ static void replication_follows_spec_and_release(void) {
         {MOON_SPEC_MAMBA, 4, 1, 1, false, 4, 4, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct moon_layout_group group = group_of(rows[i].kind);
+        const struct moon_layout_group group = group_of(rows[i].kind, 16, 64);
         struct moon_layout_model model = model_of(&group, 1, rows[i].tp, rows[i].heads);
         model.dcp = rows[i].dcp;
         model.use_mla = rows[i].use_mla;

@@ -486,18 +486,29 @@ def store_child(connector):
     raise RuntimeError("no store connector")
 
 
-def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
-    """Imports what an instance on the core scheduler needs besides what engine.prepare() imports."""
-    connectors = "vllm.distributed.kv_transfer.kv_connector."
-    sockets = zmq.Context()  # of all cases: ending one sometimes takes for ever
+def shared_context() -> tuple[zmq.Context, Any]:
+    """A ZeroMQ context of all cases (ending one sometimes takes for ever), and zmq as the connector sees it then."""
+    sockets = zmq.Context()
 
     class Zmq:
-        """zmq as the connector sees it."""
-
         Context = staticmethod(lambda: sockets)
 
         def __getattr__(self, name):
             return getattr(zmq, name)
+
+    return sockets, Zmq()
+
+
+def stand_in_parse_url(release: Release) -> None:
+    network: Any = release.module("vllm.utils.network_utils")
+    if isinstance(network.parse_url, type):  # a placeholder: urllib3 is not installed
+        network.parse_url = urllib.parse.urlsplit
+
+
+def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
+    """Imports what an instance on the core scheduler needs besides what engine.prepare() imports."""
+    connectors = "vllm.distributed.kv_transfer.kv_connector."
+    sockets, shared = shared_context()
 
     @contextlib.contextmanager
     def real_threads(lookup_ends):
@@ -511,7 +522,7 @@ def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
         stood_in = [(vllm.worker.KVTransferThread, "start", vllm.real.start),
                     (vllm.worker, "LookupKeyServer", noted(vllm.real.LookupKeyServer, lookup_ends.servers)),
                     (vllm.scheduler, "LookupKeyClient", noted(vllm.real.LookupKeyClient, lookup_ends.clients)),
-                    (vllm.worker, "zmq", Zmq()), (sys.modules["mooncake.store"], "MooncakeDistributedStore", Client)]
+                    (vllm.worker, "zmq", shared), (sys.modules["mooncake.store"], "MooncakeDistributedStore", Client)]
         kept = [getattr(owner, name) for owner, name, _ in stood_in]
         for owner, name, value in stood_in:
             setattr(owner, name, value)
@@ -521,9 +532,7 @@ def prepare_core(release: Release, vllm: SimpleNamespace) -> SimpleNamespace:
             for (owner, name, _), value in zip(stood_in, kept, strict=True):
                 setattr(owner, name, value)
 
-    network: Any = release.module("vllm.utils.network_utils")
-    if isinstance(network.parse_url, type):  # a placeholder: urllib3 is not installed
-        network.parse_url = urllib.parse.urlsplit
+    stand_in_parse_url(release)
     return SimpleNamespace(
         real_threads=real_threads, sockets=sockets, numbers=itertools.count(),
         factory=release.module(connectors + "factory"), role=release.module(connectors + "v1.base").KVConnectorRole,
