@@ -4,12 +4,12 @@
 
 #include "ref/layout/puts.h"
 
-static uint64_t below(const struct moon_core *core, int64_t bound) {
+static uint64_t below(const struct moon_drawn_core *core, int64_t bound) {
     return bound > 0 ? moon_random_below(core->random, (uint64_t)bound) : 0;
 }
 
 /* True once in `times`. */
-static bool once(const struct moon_core *core, int64_t times) {
+static bool once(const struct moon_drawn_core *core, int64_t times) {
     return below(core, times) == 0;
 }
 
@@ -17,11 +17,11 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-static void set_int(const struct moon_core *core, struct moon_json *object, const char *name, int64_t value) {
+static void set_int(const struct moon_drawn_core *core, struct moon_json *object, const char *name, int64_t value) {
     moon_json_set(core->arena, object, name, moon_json_int(core->arena, value));
 }
 
-static void push_name(const struct moon_core *core, const char *list, const struct moon_drawn_request *request) {
+static void push_name(const struct moon_drawn_core *core, const char *list, const struct moon_drawn_request *request) {
     moon_json_push(moon_json_member(core->step, list), moon_json_string(core->arena, request->name));
 }
 
@@ -29,7 +29,7 @@ static void push_name(const struct moon_core *core, const char *list, const stru
 
 /* Blocks at the head of a group's table that are null when `computed` tokens are there already: a window has lost them,
  * a Mamba group keeps its last state alone. */
-static int64_t null_blocks(const struct moon_core *core, size_t group, int64_t computed) {
+static int64_t null_blocks(const struct moon_drawn_core *core, size_t group, int64_t computed) {
     const struct moon_layout_group *its = &core->connector->model->groups[group];
     int64_t window = its->spec.window_tokens;
     if (its->spec.kind == MOON_SPEC_MAMBA)
@@ -41,7 +41,7 @@ static int64_t null_blocks(const struct moon_core *core, size_t group, int64_t c
 
 /* Blocks that a group's table lacks for `tokens` tokens, as a list; the first `null` of the table are null blocks.
  * Those of a Mamba group between its states are null, too. */
-static struct moon_json *more_blocks(struct moon_core *core, struct moon_drawn_request *request, size_t group,
+static struct moon_json *more_blocks(struct moon_drawn_core *core, struct moon_drawn_request *request, size_t group,
                                      int64_t tokens, int64_t null, bool sparse) {
     const struct moon_layout_group *its = &core->connector->model->groups[group];
     struct moon_json *list = moon_json_array(core->arena);
@@ -55,7 +55,7 @@ static struct moon_json *more_blocks(struct moon_core *core, struct moon_drawn_r
 }
 
 /* The whole table of a request that starts or comes back. */
-static struct moon_json *whole_table(struct moon_core *core, struct moon_drawn_request *request, int64_t tokens) {
+static struct moon_json *whole_table(struct moon_drawn_core *core, struct moon_drawn_request *request, int64_t tokens) {
     struct moon_json *tables = moon_json_array(core->arena);
     bool sparse = once(core, 2);
     for (size_t group = 0; group < core->connector->model->group_count; group++) {
@@ -67,7 +67,8 @@ static struct moon_json *whole_table(struct moon_core *core, struct moon_drawn_r
 }
 
 /* Blocks that are added for a running request; null when it needs none. */
-static struct moon_json *added_blocks(struct moon_core *core, struct moon_drawn_request *request, int64_t tokens) {
+static struct moon_json *added_blocks(struct moon_drawn_core *core, struct moon_drawn_request *request,
+                                      int64_t tokens) {
     struct moon_json *tables = moon_json_array(core->arena);
     bool sparse = once(core, 2);
     size_t added = 0;
@@ -82,7 +83,7 @@ static struct moon_json *added_blocks(struct moon_core *core, struct moon_drawn_
 
 /* A request whose prefill begins: some of it may be cached, or have come from another connector but for its last token.
  */
-static int64_t cached_tokens(const struct moon_core *core, int64_t prefill) {
+static int64_t cached_tokens(const struct moon_drawn_core *core, int64_t prefill) {
     int64_t unit = core->connector->alignment_tokens;
     if (once(core, 8))
         return prefill - 1;
@@ -90,7 +91,7 @@ static int64_t cached_tokens(const struct moon_core *core, int64_t prefill) {
 }
 
 /* Tokens of a prefill that are scheduled: all that is left, or a part that often ends at a block. */
-static int64_t chunk_tokens(const struct moon_core *core, const struct moon_drawn_request *request) {
+static int64_t chunk_tokens(const struct moon_drawn_core *core, const struct moon_drawn_request *request) {
     int64_t left = request->prefill_tokens - request->computed_tokens;
     int64_t unit =
         once(core, 2) ? core->connector->model->scheduler_block_tokens : core->connector->model->hash_block_tokens;
@@ -103,7 +104,7 @@ static int64_t chunk_tokens(const struct moon_core *core, const struct moon_draw
 }
 
 /* Output of a step, and how far the request is after it: drafts that are not accepted are forgotten. */
-static void advance(struct moon_core *core, struct moon_drawn_request *request, int64_t scheduled) {
+static void advance(struct moon_drawn_core *core, struct moon_drawn_request *request, int64_t scheduled) {
     bool decodes = request->computed_tokens >= request->prefill_tokens;
     int64_t accepted = decodes ? 1 + (int64_t)below(core, scheduled) : scheduled;
     request->computed_tokens += accepted;
@@ -114,8 +115,8 @@ static void advance(struct moon_core *core, struct moon_drawn_request *request, 
     set_int(core, moon_json_member(core->step, "output_tokens"), request->name, output);
 }
 
-static struct moon_json *entry(const struct moon_core *core, const char *list, const struct moon_drawn_request *request,
-                               int64_t scheduled) {
+static struct moon_json *entry(const struct moon_drawn_core *core, const char *list,
+                               const struct moon_drawn_request *request, int64_t scheduled) {
     struct moon_json *object = moon_json_push(moon_json_member(core->step, list), moon_json_object(core->arena));
     moon_json_set(core->arena, object, "req", moon_json_string(core->arena, request->name));
     set_int(core, object, "num_computed", request->computed_tokens);
@@ -124,7 +125,7 @@ static struct moon_json *entry(const struct moon_core *core, const char *list, c
 }
 
 /* A waiting request is new; one that comes back is new with a longer prefill, or resumed among the cached ones. */
-static void start(struct moon_core *core, struct moon_drawn_request *request) {
+static void start(struct moon_drawn_core *core, struct moon_drawn_request *request) {
     bool again = request->state == MOON_CORE_PREEMPTED, cached = again && once(core, 2);
     request->prefill_tokens = request->known_tokens;
     request->computed_tokens = cached_tokens(core, request->prefill_tokens);
@@ -141,7 +142,7 @@ static void start(struct moon_core *core, struct moon_drawn_request *request) {
     advance(core, request, scheduled);
 }
 
-static void go_on(struct moon_core *core, struct moon_drawn_request *request) {
+static void go_on(struct moon_drawn_core *core, struct moon_drawn_request *request) {
     bool decodes = request->computed_tokens >= request->prefill_tokens;
     int64_t scheduled = decodes ? 1 + (int64_t)below(core, request->draft_tokens + 1) : chunk_tokens(core, request);
     struct moon_json *object = entry(core, "cached", request, scheduled);
@@ -153,12 +154,12 @@ static void go_on(struct moon_core *core, struct moon_drawn_request *request) {
         request->state = MOON_CORE_ENDED;
 }
 
-static void preempt(struct moon_core *core, struct moon_drawn_request *request) {
+static void preempt(struct moon_drawn_core *core, struct moon_drawn_request *request) {
     push_name(core, "preempted", request);
     request->state = MOON_CORE_PREEMPTED;
 }
 
-static void act(struct moon_core *core, struct moon_drawn_request *request, bool preempting) {
+static void act(struct moon_drawn_core *core, struct moon_drawn_request *request, bool preempting) {
     switch (request->state) {
     case MOON_CORE_WAITING:
     case MOON_CORE_PREEMPTED:
@@ -186,7 +187,7 @@ static void act(struct moon_core *core, struct moon_drawn_request *request, bool
 
 /* A position at which a group's state may be handed off: a block's end, or the last hash boundary of the prompt; from
  * 0.32 on any other hash boundary, where prompts part; up to 0.28 the last one alone. 0: there is none yet. */
-static int64_t position(const struct moon_core *core, const struct moon_drawn_request *request, size_t group) {
+static int64_t position(const struct moon_drawn_core *core, const struct moon_drawn_request *request, size_t group) {
     const struct moon_layout_model *model = core->connector->model;
     enum moon_boundary_rule rule = core->connector->profile->boundary_rule;
     int64_t block = model->groups[group].block_tokens, unit = model->hash_block_tokens;
@@ -199,12 +200,12 @@ static int64_t position(const struct moon_core *core, const struct moon_drawn_re
     return (int64_t)below(core, computed / block + 1) * block;
 }
 
-static bool is_mamba(const struct moon_core *core, size_t group) {
+static bool is_mamba(const struct moon_drawn_core *core, size_t group) {
     return core->connector->model->groups[group].spec.kind == MOON_SPEC_MAMBA;
 }
 
 /* A group whose state is handed off; from 0.29 on seldom one that has none, which the connector must notice. */
-static size_t state_group(const struct moon_core *core) {
+static size_t state_group(const struct moon_drawn_core *core) {
     int64_t count = (int64_t)core->connector->model->group_count;
     bool any = core->connector->profile->boundary_rule != MOON_BOUNDARY_TAIL && once(core, 10);
     size_t group = (size_t)below(core, count);
@@ -213,7 +214,8 @@ static size_t state_group(const struct moon_core *core) {
     return group;
 }
 
-static void hand_off(struct moon_core *core, const struct moon_drawn_request *request, struct moon_json *offloads) {
+static void hand_off(struct moon_drawn_core *core, const struct moon_drawn_request *request,
+                     struct moon_json *offloads) {
     struct moon_json *list = moon_json_array(core->arena);
     bool nulls = core->connector->profile->boundary_rule != MOON_BOUNDARY_TAIL;
     for (uint64_t i = 1 + below(core, 3); i > 0; i--) {
@@ -230,14 +232,14 @@ static void hand_off(struct moon_core *core, const struct moon_drawn_request *re
         moon_json_set(core->arena, offloads, request->name, list);
 }
 
-static bool has_states(const struct moon_core *core) {
+static bool has_states(const struct moon_drawn_core *core) {
     for (size_t group = 0; group < core->connector->model->group_count; group++)
         if (is_mamba(core, group))
             return core->connector->profile->boundary_rule != MOON_BOUNDARY_NONE;
     return false;
 }
 
-static void draw_states(struct moon_core *core) {
+static void draw_states(struct moon_drawn_core *core) {
     struct moon_json *offloads = moon_json_object(core->arena);
     for (size_t i = 0; i < core->request_count; i++)
         if (core->requests[i].state == MOON_CORE_RUNNING && once(core, 2))
@@ -246,7 +248,7 @@ static void draw_states(struct moon_core *core) {
         moon_json_set(core->arena, core->step, "boundary_offloads", offloads);
 }
 
-void moon_core_draw_step(struct moon_core *core, struct moon_json *steps) {
+void moon_drawn_core_step(struct moon_drawn_core *core, struct moon_json *steps) {
     static const char *const lists[] = {"new", "cached", "preempted", "finished"};
     core->step = moon_json_push(steps, moon_json_object(core->arena));
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)

@@ -8,7 +8,7 @@
 
 enum { MOON_CORE_REQUESTS_MAX = 4 };
 
-enum moon_core_state {
+enum moon_drawn_state {
     MOON_CORE_WAITING,
     MOON_CORE_RUNNING,
     MOON_CORE_PREEMPTED,
@@ -22,12 +22,12 @@ enum moon_core_state {
 struct moon_drawn_request {
     char name[8];
     int64_t prompt_tokens, known_tokens, computed_tokens, prefill_tokens, draft_tokens;
-    enum moon_core_state state;
+    enum moon_drawn_state state;
     int64_t tables[MOON_ENGINE_GROUPS_MAX];
 };
 
 /* The core. Borrows all pointers. */
-struct moon_core {
+struct moon_drawn_core {
     struct moon_arena *arena;
     struct moon_random *random;
     const struct moon_connector *connector;
@@ -41,6 +41,6 @@ struct moon_core {
 /* Draws one step and appends it to an array, as the suite save has them: what is scheduled fits the block tables,
  * output comes after a prefill, nobody starts in a step that preempts, and states are handed off where the core has
  * them. Fails only through moon_json_broken(steps). */
-void moon_core_draw_step(struct moon_core *core, struct moon_json *steps);
+void moon_drawn_core_step(struct moon_drawn_core *core, struct moon_json *steps);
 
 #endif

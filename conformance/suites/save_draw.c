@@ -111,10 +111,11 @@ static int64_t draw_prompt(const struct drawing *drawing, const struct moon_layo
     return tokens > 0 ? tokens : 1;
 }
 
-static void draw_core(const struct drawing *drawing, const struct moon_connector *connector, struct moon_core *core) {
+static void draw_core(const struct drawing *drawing, const struct moon_connector *connector,
+                      struct moon_drawn_core *core) {
     static const int64_t drafts[] = {0, 0, 0, 1, 3, 3, 9, 20};
-    *core =
-        (struct moon_core){.arena = drawing->arena, .random = drawing->random, .connector = connector, .next_block = 1};
+    *core = (struct moon_drawn_core){
+        .arena = drawing->arena, .random = drawing->random, .connector = connector, .next_block = 1};
     core->request_count =
         1 + (size_t)moon_random_below(drawing->random,
                                       moon_random_chance(drawing->random, 1, 3) ? MOON_CORE_REQUESTS_MAX : 2);
@@ -151,10 +152,10 @@ static void draw_steps(const struct drawing *drawing, const struct moon_connecto
     struct moon_json *requests =
         moon_json_set(drawing->arena, drawing->given, "requests", moon_json_object(drawing->arena));
     struct moon_json *steps = moon_json_set(drawing->arena, drawing->given, "steps", moon_json_array(drawing->arena));
-    struct moon_core core;
+    struct moon_drawn_core core;
     draw_core(drawing, connector, &core);
     for (uint64_t i = 2 + moon_random_below(drawing->random, STEPS_MAX - 1); i > 0; i--)
-        moon_core_draw_step(&core, steps);
+        moon_drawn_core_step(&core, steps);
     for (size_t i = 0; i < core.request_count; i++)
         add_request(drawing, requests, &core.requests[i], connector->model->hash_block_tokens);
 }

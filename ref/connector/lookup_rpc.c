@@ -3,6 +3,7 @@
 #include "ref/connector/lookup_rpc.h"
 
 #include "ref/base/cursor.h"
+#include "ref/base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -157,6 +158,17 @@ static bool is_blank(char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
+/* Strings of msgpack are UTF-8; others cannot be decoded. */
+static bool is_text(const char *bytes, size_t length) {
+    uint32_t code_point;
+    for (size_t at = 0, used; at < length; at += used) {
+        used = moon_utf8_decode(bytes + at, length - at, &code_point);
+        if (used == 0 || (code_point >= 0xd800 && code_point <= 0xdfff))
+            return false;
+    }
+    return true;
+}
+
 /* The bytes of one hex string, appended to the request's room. */
 static int read_hex(const char *hex, size_t digits, size_t frame, size_t at, struct moon_rpc_request *request,
                     struct moon_error *error) {
@@ -168,7 +180,8 @@ static int read_hex(const char *hex, size_t digits, size_t frame, size_t at, str
         if (i == digits)
             break;
         if (moon_hex_decode(hex + i, digits - i < 2 ? 1 : 2, &pair))
-            return fail_at(error, MOON_ERR_SCHEMA, frame, at + i, "a hash is not hexadecimal");
+            return fail_at(error, is_text(hex, digits) ? MOON_ERR_SCHEMA : MOON_ERR_SYNTAX, frame, at + i,
+                           "a hash is not hexadecimal");
         moon_text_char(&request->room, (char)pair);
         i += 2;
     }

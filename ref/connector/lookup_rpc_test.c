@@ -247,6 +247,12 @@ static void wrong_requests_name_frame_and_byte(void) {
                 "a hash is not hexadecimal");
     check_wrong("vllm-0.22", "20/91a3616161", MOON_ERR_SCHEMA, "lookup request frame 1 byte 4",
                 "a hash is not hexadecimal");
+    check_wrong("vllm-0.22", "20/91a4c3a9ff61", MOON_ERR_SYNTAX, "lookup request frame 1 byte 2",
+                "a hash is not hexadecimal");
+    check_wrong("vllm-0.22", "20/91a3eda080", MOON_ERR_SYNTAX, "lookup request frame 1 byte 2",
+                "a hash is not hexadecimal");
+    check_wrong("vllm-0.22", "20/91a2c3a9", MOON_ERR_SCHEMA, "lookup request frame 1 byte 2",
+                "a hash is not hexadecimal");
     check_wrong("vllm-0.22", "20/91a120", MOON_ERR_LIMIT, "lookup request frame 1 byte 2",
                 "hashes of several lengths, or of none");
     check_wrong("vllm-0.22", "20/92a26161a461616161", MOON_ERR_LIMIT, "lookup request frame 1 byte 5",
