@@ -2,7 +2,8 @@
 /* Fuzzer of the lookup channel: any bytes as request and as reply, of every release; what is read is written back
  * equal.
  */
-#include "ref/connector/lookup_rpc.h"
+#include "ref/connector/lookup_server.h"
+#include "ref/layout/model_check_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,24 @@ static size_t cut(const uint8_t *data, size_t size, struct moon_rpc_frame frames
     return count;
 }
 
+/* The server takes any frames: it asks the store, replies or has ended. */
+static void serve(const struct moon_profile *profile, const struct moon_rpc_frame *frames, size_t count) {
+    const struct moon_connector_options options = {.role = MOON_ROLE_BOTH, .enable_lookup = true};
+    struct moon_layout_group group = group_of(MOON_SPEC_FULL, 16, 0);
+    struct moon_layout_model model = model_of(&group, 1, 1, 1);
+    struct moon_connector connector;
+    struct moon_lookup_server server;
+    require(moon_connector_open(&connector, profile, &model, &options, NULL) == 0);
+    moon_lookup_server_open(&server, &connector, moon_memory_heap());
+    require(moon_lookup_server_request(&server, frames, count) == 0);
+    if (server.need == MOON_SERVER_ASK_STORE)
+        require(moon_lookup_server_raised(&server) == 0);
+    else if (server.need == MOON_SERVER_DRAIN)
+        require(moon_lookup_server_done(&server, false) == 0);
+    require(server.need == MOON_SERVER_REPLY || server.need == MOON_SERVER_STOPPED);
+    moon_lookup_server_close(&server);
+}
+
 static void read_request(const struct moon_profile *profile, const uint8_t *data, size_t size) {
     struct bounded memory = {{bounded_resize}, 0};
     struct moon_rpc_frame frames[6];
@@ -73,6 +92,7 @@ static void read_request(const struct moon_profile *profile, const uint8_t *data
         back_and_forth(profile, &request);
     }
     moon_rpc_request_close(&request);
+    serve(profile, frames, count);
 }
 
 static void read_reply(const struct moon_profile *profile, const uint8_t *data, size_t size) {

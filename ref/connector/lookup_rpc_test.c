@@ -226,9 +226,9 @@ static void wrong_requests_name_frame_and_byte(void) {
     check_wrong("vllm-0.33", "6c6f6f6b7570", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", missing);
     check_wrong("vllm-0.33", LOOKUP "20", MOON_ERR_SYNTAX, "lookup request frame 2 byte 0", missing);
     check_wrong("vllm-0.33", LOOKUP "20/0020", MOON_ERR_SYNTAX, "lookup request frame 3 byte 0", missing);
-    check_wrong("vllm-0.33", LOOKUP "20000000000001/20/", MOON_ERR_LIMIT, "lookup request frame 1 byte 0",
+    check_wrong("vllm-0.33", LOOKUP "20000000000001/20/00", MOON_ERR_LIMIT, "lookup request frame 1 byte 0",
                 "more than 2^53 tokens");
-    check_wrong("vllm-0.33", LOOKUP "0100000000000000000000/20/", MOON_ERR_LIMIT, "lookup request frame 1 byte 0",
+    check_wrong("vllm-0.33", LOOKUP "0100000000000000000000/20/00", MOON_ERR_LIMIT, "lookup request frame 1 byte 0",
                 "more than 2^53 tokens");
     check_wrong("vllm-0.22", "20", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", missing);
     check_wrong("vllm-0.22", "20//", MOON_ERR_SYNTAX, "lookup request frame 1 byte 0", early);

@@ -187,11 +187,12 @@ static void release_0_21_only_logs(void) {
 }
 
 static void several_groups_are_told_by_release(void) {
-    const struct rig_plan groups = {.release = "0.30", .groups = {{0}, {0}}, .group_count = 2};
+    const struct rig_plan groups = {
+        .release = "0.30", .groups = {{.inner_count = 0}, {.inner_count = 0}}, .group_count = 2};
     check_load(&groups, SCRIPT(.results = {[2] = -1}), 0, 32, "get 1 2 63 62; bad 2 done 5 ",
                MOON_DEVIATION_BLOCKS_OF_GROUPS);
-    check_load(PLAN(.groups = {{0}, {0}}, .group_count = 2), SCRIPT(.results = {[2] = -1, [63] = -1}), 0, 32,
-               "get 1 2 63 62; failed 5 done 5 ", -1);
+    check_load(PLAN(.groups = {{.inner_count = 0}, {.inner_count = 0}}, .group_count = 2),
+               SCRIPT(.results = {[2] = -1, [63] = -1}), 0, 32, "get 1 2 63 62; failed 5 done 5 ", -1);
 }
 
 /* ---- tier log ---- */
