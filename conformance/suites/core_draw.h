@@ -20,7 +20,7 @@ enum moon_drawn_state {
  *   draft_tokens  at most this many are scheduled with a token of output
  *   tables        blocks it has in each group */
 struct moon_drawn_request {
-    char name[8];
+    char name[24];
     int64_t prompt_tokens, known_tokens, computed_tokens, prefill_tokens, draft_tokens;
     enum moon_drawn_state state;
     int64_t tables[MOON_ENGINE_GROUPS_MAX];

@@ -228,18 +228,23 @@ static void what_a_lookup_raises_stops_the_server(void) {
 
 /* Blocks of 2^33 tokens: the hit is a number of more than 32 bits. */
 static void a_hit_that_does_not_fit_stops_the_server(void) {
-    const struct moon_rpc_frame frames[] = {{(const uint8_t *)"lookup", 6},
-                                            {(const uint8_t *)"\x10\0\0\0\0", 5},
-                                            {(const uint8_t *)"\x10", 1},
-                                            {hashes, sizeof hashes}};
-    begin("vllm-0.33");
-    group.block_tokens = model.scheduler_block_tokens = model.hash_block_tokens = INT64_C(1) << 33;
-    connector.alignment_tokens = INT64_C(1) << 33;
-    MOON_CHECK_INT(moon_lookup_server_request(&server, frames, 4), 0);
-    MOON_CHECK_INT(moon_lookup_server_answer(&server, both_there, 2), 0);
-    MOON_CHECK_INT(server.need, MOON_SERVER_STOPPED);
-    MOON_CHECK_TEXT(server.warning.type, "OverflowError");
-    end();
+    const char *const names[] = {"vllm-0.21", "vllm-0.33"};
+    for (size_t i = 0; i < 2; i++) {
+        struct moon_rpc_message message;
+        struct moon_hashes both = {hashes, 16, 2};
+        begin(names[i]);
+        group.block_tokens = model.scheduler_block_tokens = model.hash_block_tokens = INT64_C(1) << 33;
+        connector.alignment_tokens = INT64_C(1) << 33;
+        moon_rpc_message_open(&message, moon_memory_heap());
+        moon_rpc_encode_lookup(&release, 0, &both, &message, NULL);
+        message.frames[i] = (struct moon_rpc_frame){(const uint8_t *)"\x10\0\0\0\0", 5}; /* 0.21 has no tag */
+        MOON_CHECK_INT(moon_lookup_server_request(&server, message.frames, message.count), 0);
+        MOON_CHECK_INT(moon_lookup_server_answer(&server, both_there, 2), 0);
+        MOON_CHECK_INT(server.need, MOON_SERVER_STOPPED);
+        MOON_CHECK_TEXT(server.warning.type, "OverflowError");
+        moon_rpc_message_close(&message);
+        end();
+    }
 }
 
 static void refused_memory_is_told_and_answered(void) {
