@@ -33,7 +33,6 @@ enum moon_exit {
     ROW(plan)                                                                                                          \
     ROW(compat)                                                                                                        \
     ROW(lint)                                                                                                          \
-    ROW(wire)                                                                                                          \
     ROW(bench)                                                                                                         \
     ROW(adapter)                                                                                                       \
     ROW(report)
