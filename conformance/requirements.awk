@@ -11,12 +11,13 @@ function quoted(text) {
     gsub(/"/, "\\\"", text)
     return "\"" text "\""
 }
-# First and last release line of "vllm-0.24 to vllm-0.33" or "vllm-0.33" (its minor numbers), "all" for every one.
+# First and last release line of "vllm-0.24 to vllm-0.33" or "vllm-0.33" (its minor numbers), "all" for every one. Rules of
+# Mooncake releases ("mooncake-0.3.12 to mooncake-0.3.13") hold whatever vLLM is beside them.
 function minor_range(text,   ends) {
-    if (text == "all")
+    if (text == "all" || text ~ /^mooncake-0\.3\.[0-9]+( to mooncake-0\.3\.[0-9]+)?$/)
         return "0, 999"
     if (text !~ /^vllm-0\.[0-9]+( to vllm-0\.[0-9]+)?$/) {
-        fault(id ": profiles \"" text "\" is none of: all, vllm-0.N, vllm-0.N to vllm-0.M")
+        fault(id ": profiles \"" text "\" is none of: all, vllm-0.N, vllm-0.N to vllm-0.M, mooncake-0.3.N, mooncake-0.3.N to mooncake-0.3.M")
         return "0, 0"
     }
     gsub(/vllm-0\./, "", text)

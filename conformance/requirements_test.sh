@@ -49,6 +49,8 @@ block HASH-001 '(SHOULD)' T ours '' >"$spec"
 refuses "a line without a value" 'the line "- vectors:" is empty'
 good | sed 's/^- profiles: all/- profiles: vllm-0.24 and later/' >"$spec"
 refuses "profiles in free words" 'profiles "vllm-0.24 and later" is none of'
+good | sed 's/^- profiles: all/- profiles: mooncake-0.4.1/' >"$spec"
+refuses "a Mooncake release of another line" 'profiles "mooncake-0.4.1" is none of'
 good | grep -v '^- source' >"$spec"
 refuses "a missing line" 'the line "- source:" is missing'
 good | grep -v '^A rule' >"$spec"

@@ -11,7 +11,7 @@ find "$build/coverage" -name '*.gcda' -delete
 failed=0
 conformance/checks/units.sh "$build/coverage" >"$out/units.log" 2>&1 || { tail -30 "$out/units.log"; failed=1; }
 "$build/coverage/mooncheck" vectors fixtures/vectors >"$out/vectors.log" 2>&1 || { tail -30 "$out/vectors.log"; failed=1; }
-gcovr --root . --object-directory "$build/coverage/obj" --filter 'ref/(base|hash|key|layout|config|connector|engine)/' \
+gcovr --root . --object-directory "$build/coverage/obj" --filter 'ref/(base|hash|key|layout|config|connector|engine|wire)/' \
     --exclude '.*_(test|fuzz)\.c' --exclude 'ref/base/unit\.c' --exclude-throw-branches \
     --html-details "$out/index.html" --html-self-contained --json-summary "$out/summary.json" --json-summary-pretty \
     --txt "$out/summary.txt" --fail-under-line 95 --fail-under-branch 90 "$build/coverage/obj" >"$out/gcovr.log" 2>&1 || failed=1
@@ -21,7 +21,7 @@ python3 - "$out/summary.json" <<'P' || failed=1
 import json, sys
 s = json.load(open(sys.argv[1]))
 print("coverage: lines %s %%, branches %s %%" % (s["line_percent"], s["branch_percent"]))
-for folder in ("base", "hash", "key", "layout", "config"):
+for folder in ("base", "hash", "key", "layout", "config", "connector", "engine", "wire"):
     files = [f for f in s["files"] if f["filename"].startswith("ref/%s/" % folder)]
     lines = sum(f["line_total"] for f in files) or 1
     branches = sum(f["branch_total"] for f in files) or 1

@@ -33,6 +33,7 @@ enum moon_exit {
     ROW(plan)                                                                                                          \
     ROW(compat)                                                                                                        \
     ROW(lint)                                                                                                          \
+    ROW(wire)                                                                                                          \
     ROW(bench)                                                                                                         \
     ROW(adapter)                                                                                                       \
     ROW(report)

@@ -196,6 +196,14 @@ refuses "a question that two suites take" "is a question of lookup or load" "$mo
 printf '{"profile":"vllm-0.33","given":{"num_tokens":40,"steps":[]}}' >"$folder/question.json"
 refuses "a question that no suite takes" "steps: no suite of the connector" "$mooncheck" plan --json "$folder/question.json"
 
+# ---- captured streams
+refuses "wire without a task" "needs at least" "$mooncheck" wire
+refuses "wire with an unknown task" "wire dekode is none of" "$mooncheck" wire dekode README.md
+refuses "an empty stream" "the stream is empty" "$mooncheck" wire decode /dev/null
+refuses "a stream of an unknown kind" "--kind x is none of" "$mooncheck" wire decode --kind x README.md
+refuses "a stream that is text" "no frame is known" "$mooncheck" wire decode README.md
+refuses "recorded messages of another kind" '"schema" is not "mooncheck-wire/1"' "$mooncheck" wire check fixtures/vectors/config.json.zst
+
 # ---- usage
 refuses "a plan of nothing" "needs --prompt N" "$mooncheck" plan
 refuses "a plan with two questions" "holds the whole question" "$mooncheck" plan --json "$folder/plan.json" --tp 2
