@@ -2,6 +2,7 @@
 /* Drawing the core's steps: what a real scheduler could have decided, edges more often than it would. */
 #include "conformance/suites/core_draw.h"
 
+#include "ref/base/number.h"
 #include "ref/layout/puts.h"
 
 static uint64_t below(const struct moon_drawn_core *core, int64_t bound) {
@@ -11,10 +12,6 @@ static uint64_t below(const struct moon_drawn_core *core, int64_t bound) {
 /* True once in `times`. */
 static bool once(const struct moon_drawn_core *core, int64_t times) {
     return below(core, times) == 0;
-}
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
 }
 
 static void set_int(const struct moon_drawn_core *core, struct moon_json *object, const char *name, int64_t value) {
@@ -100,7 +97,7 @@ static int64_t chunk_tokens(const struct moon_drawn_core *core, const struct moo
     if (once(core, 3))
         return 1 + (int64_t)below(core, left);
     int64_t end = (request->computed_tokens / unit + 1 + (int64_t)below(core, 3)) * unit;
-    return smaller(end - request->computed_tokens, left);
+    return moon_smaller(end - request->computed_tokens, left);
 }
 
 /* Output of a step, and how far the request is after it: drafts that are not accepted are forgotten. */

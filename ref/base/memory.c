@@ -28,6 +28,31 @@ struct moon_memory *moon_memory_heap(void) {
     return &heap;
 }
 
+void *moon_memory_grow(struct moon_memory *memory, void *array, size_t *capacity, size_t wanted, size_t element_bytes,
+                       size_t first) {
+    size_t larger = *capacity > 0 ? *capacity : first, bytes;
+    if (wanted <= *capacity)
+        return array;
+    while (larger < wanted)
+        if (__builtin_mul_overflow(larger, (size_t)2, &larger))
+            return NULL;
+    if (__builtin_mul_overflow(larger, element_bytes, &bytes))
+        return NULL;
+    void *grown = memory->resize(memory, array, *capacity * element_bytes, bytes);
+    if (grown)
+        *capacity = larger;
+    return grown;
+}
+
+void *moon_memory_grow_zeroed(struct moon_memory *memory, void *array, size_t *capacity, size_t wanted,
+                              size_t element_bytes, size_t first) {
+    size_t before = *capacity;
+    unsigned char *grown = moon_memory_grow(memory, array, capacity, wanted, element_bytes, first);
+    if (grown && *capacity > before)
+        memset(grown + before * element_bytes, 0, (*capacity - before) * element_bytes);
+    return grown;
+}
+
 static void *failing_resize(struct moon_memory *memory, void *old, size_t old_bytes, size_t new_bytes) {
     struct moon_memory_failing *self = (struct moon_memory_failing *)memory;
     if (new_bytes > 0) {

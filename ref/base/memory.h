@@ -22,6 +22,14 @@ struct moon_memory {
 /* The C heap. Never fails to exist; shared by all. */
 struct moon_memory *moon_memory_heap(void);
 
+/* Room in an array of elements: *capacity, from `first` on, is doubled until it is at least `wanted` (1 or more).
+ * Returns the array, perhaps moved, with its elements kept; NULL, and nothing is changed, when memory refused or the
+ * size overflowed. The zeroed form makes the new elements zero. */
+void *moon_memory_grow(struct moon_memory *memory, void *array, size_t *capacity, size_t wanted, size_t element_bytes,
+                       size_t first);
+void *moon_memory_grow_zeroed(struct moon_memory *memory, void *array, size_t *capacity, size_t wanted,
+                              size_t element_bytes, size_t first);
+
 /* Memory that refuses its n-th request (n counts from 1; 0 never refuses) and all later ones, for n-th-failure loops.
  * Frees always pass. `requests` counts what was asked so far; `held_bytes` is what is not yet given back. */
 struct moon_memory_failing {

@@ -105,6 +105,33 @@ static void small_pieces_share_chunks_beside_large_ones(void) {
     MOON_CHECK_INT(counting.held_bytes, 0);
 }
 
+static void an_array_grows_by_doubling_and_keeps_its_elements(void) {
+    struct moon_memory_failing counting;
+    moon_memory_failing_init(&counting, moon_memory_heap(), 0);
+    size_t capacity = 0;
+    int *array = moon_memory_grow(&counting.memory, NULL, &capacity, 1, sizeof *array, 4);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(array);
+    MOON_CHECK_INT(capacity, 4);
+    for (int i = 0; i < 4; i++)
+        array[i] = i + 1;
+    CU_ASSERT(moon_memory_grow(&counting.memory, array, &capacity, 4, sizeof *array, 4) == array);
+    MOON_CHECK_INT(counting.requests, 1);
+    array = moon_memory_grow_zeroed(&counting.memory, array, &capacity, 9, sizeof *array, 4);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(array);
+    MOON_CHECK_INT(capacity, 16);
+    for (int i = 0; i < 16; i++)
+        MOON_CHECK_INT(array[i], i < 4 ? i + 1 : 0);
+    counting.fail_at = 1; /* refused: nothing changes */
+    CU_ASSERT_PTR_NULL(moon_memory_grow_zeroed(&counting.memory, array, &capacity, 17, sizeof *array, 4));
+    MOON_CHECK_INT(capacity, 16);
+    MOON_CHECK_INT(array[3], 4);
+    CU_ASSERT_PTR_NULL(moon_memory_grow(moon_memory_heap(), array, &capacity, SIZE_MAX, sizeof *array, 4));
+    CU_ASSERT_PTR_NULL(moon_memory_grow(moon_memory_heap(), array, &capacity, SIZE_MAX / 2, sizeof *array, 4));
+    MOON_CHECK_INT(capacity, 16);
+    counting.memory.resize(&counting.memory, array, capacity * sizeof *array, 0);
+    MOON_CHECK_INT(counting.held_bytes, 0);
+}
+
 static void sizes_that_overflow_are_refused(void) {
     struct moon_arena arena;
     moon_arena_open(&arena, moon_memory_heap());
@@ -160,6 +187,7 @@ int main(int argc, char *argv[]) {
         {"a refusal from below is passed on", a_refusal_from_below_is_passed_on},
         {"pieces are zeroed, aligned and apart", pieces_are_zeroed_aligned_and_apart},
         {"small pieces share chunks beside large ones", small_pieces_share_chunks_beside_large_ones},
+        {"an array grows by doubling and keeps its elements", an_array_grows_by_doubling_and_keeps_its_elements},
         {"sizes that overflow are refused", sizes_that_overflow_are_refused},
         {"copies are terminated", copies_are_terminated},
         {"an arena survives every refusal", an_arena_survives_every_refusal},

@@ -2,6 +2,7 @@
 /* Joint hit search over KV cache groups, and what follows from its result. */
 #include "ref/connector/coordinator.h"
 
+#include "ref/base/number.h"
 #include "ref/layout/reach.h"
 
 #include <assert.h>
@@ -34,10 +35,6 @@ struct question {
     bool drop;
 };
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* ---- presence ---- */
 
 static bool is_present(const struct search *search, const struct merged *its, int64_t hash) {
@@ -69,19 +66,19 @@ static int out_of_range(struct moon_error *error) {
 /* Leading run of chunks; in fine-grained mode then the farthest hash block in the chunk after it (HIT-008, HIT-009). */
 static int64_t find_full(const struct search *search, const struct question *ask) {
     const struct merged *its = ask->its;
-    int64_t chunks = smaller(ask->max / its->block, hashed_chunks(search, its)), run = 0;
+    int64_t chunks = moon_smaller(ask->max / its->block, hashed_chunks(search, its)), run = 0;
     while (run < chunks && has_chunk(search, its, run))
         run++;
     int64_t hit = run * its->block;
     if (search->align < its->block) {
         int64_t first = hit / search->unit, end = first + its->block / search->unit - 1;
-        end = smaller(end, smaller(ask->max / search->unit, search->presence->hash_count));
+        end = moon_smaller(end, moon_smaller(ask->max / search->unit, search->presence->hash_count));
         for (int64_t hash = end - 1; hash >= first && hit == run * its->block; hash--)
             if (is_present(search, its, hash))
                 hit = (hash + 1) * search->unit;
     }
     if (ask->drop && hit > 0)
-        hit -= smaller(search->align, its->block);
+        hit -= moon_smaller(search->align, its->block);
     return hit - hit % search->align;
 }
 
@@ -123,7 +120,7 @@ static int find_mamba(const struct search *search, const struct question *ask, i
     const struct merged *its = ask->its;
     *hit = 0;
     if (search->align < its->block) {
-        int64_t hash = smaller(ask->max / search->unit, search->presence->hash_count) - 1;
+        int64_t hash = moon_smaller(ask->max / search->unit, search->presence->hash_count) - 1;
         while (hash >= 0 && !is_present(search, its, hash))
             hash--;
         *hit = (hash + 1) * search->unit;
@@ -222,7 +219,7 @@ static int64_t peek(const struct search *search, const struct merged *its, int64
         return hit;
     int64_t margin = search->align < its->block && moon_spec_is_full(its->spec) ? search->unit : its->block;
     int64_t end = profile->peeks_to_hashes ? search->presence->hash_count * search->unit : search->limit;
-    return smaller(hit + margin, end);
+    return moon_smaller(hit + margin, end);
 }
 
 /* One pass over the groups: shortens *hit to what each can load (HIT-005). */
@@ -230,7 +227,7 @@ static int search_pass(struct search *search, int64_t *hit, struct moon_error *e
     for (size_t i = 0; i < search->merged_count; i++) {
         struct merged *its = &search->merged[i];
         if (its->searched && moon_spec_is_full(its->spec)) {
-            *hit = search->connector->profile->full_length_kept ? smaller(*hit, its->length)
+            *hit = search->connector->profile->full_length_kept ? moon_smaller(*hit, its->length)
                                                                 : *hit / its->block * its->block;
             continue;
         }
@@ -257,10 +254,10 @@ static int search_pass(struct search *search, int64_t *hit, struct moon_error *e
 static int64_t find_run(const struct search *search) {
     const struct merged *its = &search->merged[0];
     assert(search->merged_count == 1 && its->block > 0);
-    int64_t chunks = smaller(moon_ceil_divide(search->limit, its->block), hashed_chunks(search, its)), run = 0;
+    int64_t chunks = moon_smaller(moon_ceil_divide(search->limit, its->block), hashed_chunks(search, its)), run = 0;
     while (run < chunks && has_chunk(search, its, run))
         run++;
-    return smaller(run * its->block, search->limit);
+    return moon_smaller(run * its->block, search->limit);
 }
 
 int moon_hit_search(const struct moon_connector *connector, const struct moon_presence *presence, int64_t limit_tokens,
@@ -319,7 +316,7 @@ int moon_tail_boundaries(const struct moon_connector *connector, const struct mo
     for (size_t group = 0; group < model->group_count; group++) {
         const uint8_t *present = presence->present + group * (size_t)presence->hash_count;
         int64_t block = model->groups[group].block_tokens, hash = at;
-        int64_t end = smaller(moon_ceil_divide(hit_tokens, block) * block / unit, presence->hash_count);
+        int64_t end = moon_smaller(moon_ceil_divide(hit_tokens, block) * block / unit, presence->hash_count);
         if (!connector->fine_grained && !present[at])
             return moon_refuse(error, "AssertionError", "%s", "");
         while (hash < end && !present[hash])

@@ -87,28 +87,24 @@ static void fill_table(struct moon_event_counts *counts) {
         *find(counts, &counts->counted[i]->event) = i;
 }
 
-static bool grow(struct moon_memory *memory, void **array, uint32_t *capacity, size_t element_bytes) {
-    uint32_t larger = *capacity ? 2 * *capacity : 32;
-    void *grown = memory->resize(memory, *array, *capacity * element_bytes, larger * element_bytes);
-    if (!grown)
-        return false;
-    *array = grown;
-    *capacity = larger;
-    return true;
-}
-
 /* Room for one more in the list and in the table. */
 static bool reserve(struct moon_event_counts *counts) {
-    void *list = counts->counted, *table = counts->table;
-    bool room =
-        counts->count < counts->capacity || grow(counts->memory, &list, &counts->capacity, sizeof *counts->counted);
-    counts->counted = list;
-    if (!room || 2 * (counts->count + 1) <= counts->table_size)
-        return room;
-    if (!grow(counts->memory, &table, &counts->table_size, sizeof *counts->table))
+    size_t capacity = counts->capacity, table_size = counts->table_size;
+    void *list = moon_memory_grow(counts->memory, counts->counted, &capacity, (size_t)counts->count + 1,
+                                  sizeof *counts->counted, 32);
+    if (!list)
         return false;
+    counts->counted = list;
+    counts->capacity = (uint32_t)capacity;
+    size_t wanted = 2 * ((size_t)counts->count + 1);
+    void *table = moon_memory_grow(counts->memory, counts->table, &table_size, wanted, sizeof *counts->table, 32);
+    if (!table)
+        return false;
+    bool grown = table_size > counts->table_size;
     counts->table = table;
-    fill_table(counts);
+    counts->table_size = (uint32_t)table_size;
+    if (grown)
+        fill_table(counts);
     return true;
 }
 

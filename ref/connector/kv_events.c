@@ -100,27 +100,16 @@ static bool tell_block(struct moon_kv_events *events, const struct moon_job *job
     return true;
 }
 
-static bool reserve(struct moon_kv_events *events, size_t more) {
-    struct moon_memory *memory = events->arena.memory;
-    size_t capacity = events->capacity ? events->capacity : 16;
-    while (capacity < events->count + more)
-        capacity *= 2;
-    if (capacity == events->capacity)
-        return true;
-    struct moon_kv_event *grown = memory->resize(memory, events->events, events->capacity * sizeof *events->events,
-                                                 capacity * sizeof *events->events);
-    if (!grown)
-        return false;
-    events->events = grown;
-    events->capacity = capacity;
-    return true;
-}
-
 int moon_kv_events_add(struct moon_kv_events *events, const struct moon_stored *stored, struct moon_error *error) {
     bool untested = events->connector->profile->events_before_put;
     size_t before = events->count;
-    if (!reserve(events, stored->count))
+    if (stored->count == 0)
+        return 0;
+    struct moon_kv_event *grown = moon_memory_grow(events->arena.memory, events->events, &events->capacity,
+                                                   before + stored->count, sizeof *grown, 16);
+    if (!grown)
         return moon_fail(error, MOON_ERR_MEMORY, "events", "no memory for %zu events", stored->count);
+    events->events = grown;
     for (size_t i = 0; i < stored->count; i++) {
         bool lost = stored->raised || stored->blocks[i].failed;
         if (lost && !untested)

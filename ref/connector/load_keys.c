@@ -258,8 +258,6 @@ int moon_load_keys_list(struct moon_load_keys *load, const struct moon_connector
     };
     load->first = load->count = 0;
     load->per_key = segments->per_chunk;
-    if (load->keys.failed) /* the list of an earlier load: it may go now */
-        moon_key_list_close(&load->keys);
     moon_key_list_clear(&load->keys);
     int status = check_job(&listing);
     if (!status) {

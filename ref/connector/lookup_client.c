@@ -46,11 +46,11 @@ static struct moon_lookup_client *client_of(struct moon_lookup_port *port) {
 
 /* Room for one more entry. */
 static int grow_entries(struct moon_lookup_client *client) {
-    uint32_t capacity = client->capacity ? 2 * client->capacity : 4;
-    struct entry *entries = client->memory->resize(client->memory, client->entries, client->capacity * sizeof *entries,
-                                                   capacity * sizeof *entries);
+    size_t room = client->capacity;
+    struct entry *entries = moon_memory_grow(client->memory, client->entries, &room, room + 1, sizeof *entries, 4);
     if (!entries)
         return MOON_ERR_MEMORY;
+    uint32_t capacity = (uint32_t)room;
     for (uint32_t i = client->capacity; i < capacity; i++)
         entries[i] = (struct entry){.next = i + 1 < capacity ? i + 1 : NONE};
     client->free_list = client->capacity;
@@ -61,14 +61,12 @@ static int grow_entries(struct moon_lookup_client *client) {
 
 /* Room for a slot in the table. */
 static int grow_slots(struct moon_lookup_client *client, uint32_t slot) {
-    uint32_t capacity = client->slot_capacity ? client->slot_capacity : 16;
+    size_t room = client->slot_capacity;
     assert(slot < MOON_REQUEST_SLOTS_MAX);
-    while (capacity <= slot)
-        capacity *= 2;
-    uint32_t *by_slot = client->memory->resize(client->memory, client->by_slot, client->slot_capacity * sizeof *by_slot,
-                                               capacity * sizeof *by_slot);
+    uint32_t *by_slot = moon_memory_grow(client->memory, client->by_slot, &room, (size_t)slot + 1, sizeof *by_slot, 16);
     if (!by_slot)
         return MOON_ERR_MEMORY;
+    uint32_t capacity = (uint32_t)room;
     for (uint32_t i = client->slot_capacity; i < capacity; i++)
         by_slot[i] = NONE;
     client->by_slot = by_slot;

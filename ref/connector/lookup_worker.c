@@ -83,8 +83,6 @@ int moon_lookup_begin(struct moon_lookup *lookup, int64_t num_tokens, const stru
     const struct moon_connector *connector = lookup->connector;
     assert(num_tokens >= 0 && num_tokens <= MOON_HIT_TOKENS_MAX);
     *call = NULL;
-    if (lookup->keys.failed)
-        moon_key_list_close(&lookup->keys); /* and open again */
     moon_key_list_clear(&lookup->keys);
     lookup->result = (struct moon_lookup_result){0};
     lookup->hashes = *hashes;

@@ -44,15 +44,11 @@ void moon_operations_clear(struct moon_operations *operations) {
 
 int moon_operations_add(struct moon_operations *operations, const struct moon_operation_record *record,
                         struct moon_error *error) {
-    if (operations->count == operations->capacity) {
-        size_t capacity = operations->capacity ? 2 * operations->capacity : 16;
-        struct moon_operation_record *grown = operations->memory->resize(
-            operations->memory, operations->records, operations->capacity * sizeof *grown, capacity * sizeof *grown);
-        if (!grown)
-            return moon_fail(error, MOON_ERR_MEMORY, "metrics", "no memory for %zu records", capacity);
-        operations->records = grown;
-        operations->capacity = capacity;
-    }
+    struct moon_operation_record *grown = moon_memory_grow(
+        operations->memory, operations->records, &operations->capacity, operations->count + 1, sizeof *grown, 16);
+    if (!grown)
+        return moon_fail(error, MOON_ERR_MEMORY, "metrics", "no memory for %zu records", operations->count + 1);
+    operations->records = grown;
     operations->records[operations->count++] = *record;
     return 0;
 }

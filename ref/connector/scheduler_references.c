@@ -87,16 +87,11 @@ static int blocks_of(const struct moon_connector *connector, const struct moon_j
 }
 
 static int reserve_pin(struct moon_scheduler *scheduler) {
-    if (scheduler->pin_count < scheduler->pin_capacity)
-        return 0;
-    size_t capacity = scheduler->pin_capacity ? 2 * scheduler->pin_capacity : 8;
-    struct moon_pin *pins = scheduler->memory->resize(scheduler->memory, scheduler->pins,
-                                                      scheduler->pin_capacity * sizeof *pins, capacity * sizeof *pins);
-    if (!pins)
-        return MOON_ERR_MEMORY;
-    scheduler->pins = pins;
-    scheduler->pin_capacity = capacity;
-    return 0;
+    struct moon_pin *pins = moon_memory_grow(scheduler->memory, scheduler->pins, &scheduler->pin_capacity,
+                                             scheduler->pin_count + 1, sizeof *pins, 8);
+    if (pins)
+        scheduler->pins = pins;
+    return pins ? 0 : MOON_ERR_MEMORY;
 }
 
 int moon_job_refer(struct moon_scheduler *scheduler, struct moon_job *job) {

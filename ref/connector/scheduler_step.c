@@ -27,17 +27,13 @@ void moon_step_jobs_close(struct moon_step_jobs *jobs) {
 int moon_step_jobs_push(struct moon_step_jobs *jobs, struct moon_job *job) {
     if (!job)
         return MOON_ERR_MEMORY;
-    if (jobs->count == jobs->capacity) {
-        size_t capacity = jobs->capacity ? 2 * jobs->capacity : 8;
-        struct moon_job **grown = jobs->memory->resize(
-            jobs->memory, jobs->jobs, jobs->capacity * sizeof(struct moon_job *), capacity * sizeof(struct moon_job *));
-        if (!grown) {
-            moon_job_release(job);
-            return MOON_ERR_MEMORY;
-        }
-        jobs->jobs = grown;
-        jobs->capacity = capacity;
+    struct moon_job **grown =
+        moon_memory_grow(jobs->memory, jobs->jobs, &jobs->capacity, jobs->count + 1, sizeof(struct moon_job *), 8);
+    if (!grown) {
+        moon_job_release(job);
+        return MOON_ERR_MEMORY;
     }
+    jobs->jobs = grown;
     jobs->jobs[jobs->count++] = job;
     return 0;
 }

@@ -38,8 +38,8 @@ void moon_sender_keys_close(struct moon_sender_keys *keys) {
 }
 
 void moon_sender_keys_clear(struct moon_sender_keys *keys) {
-    if (keys->keys.failed) { /* as new, so that it can be tried again */
-        moon_key_list_close(&keys->keys);
+    if (keys->keys.failed) {
+        moon_key_list_clear(&keys->keys); /* begins anew, so that it can be tried again */
         forget_identities(keys);
     }
     moon_key_list_clear_keys(&keys->keys);
@@ -49,16 +49,11 @@ void moon_sender_keys_clear(struct moon_sender_keys *keys) {
 }
 
 static int reserve_put(struct moon_sender_keys *keys) {
-    if (keys->count < keys->capacity)
-        return 0;
-    size_t capacity = keys->capacity ? keys->capacity * 2 : 64;
     struct moon_put *grown =
-        keys->memory->resize(keys->memory, keys->puts, keys->capacity * sizeof *grown, capacity * sizeof *grown);
-    if (!grown)
-        return MOON_ERR_MEMORY;
-    keys->puts = grown;
-    keys->capacity = capacity;
-    return 0;
+        moon_memory_grow(keys->memory, keys->puts, &keys->capacity, keys->count + 1, sizeof *grown, 64);
+    if (grown)
+        keys->puts = grown;
+    return grown ? 0 : MOON_ERR_MEMORY;
 }
 
 /* True if two puts are shards of one chunk. */
@@ -97,7 +92,7 @@ int moon_sender_keys_add(struct moon_sender_keys *keys, const struct moon_job *j
  * or states of their own. */
 static void note_stripes(const struct moon_connector *connector) {
     const struct moon_layout_model *model = connector->model;
-    for (size_t group = 0; group < model->group_count; group++) {
+    for (size_t group = 0; connector->notes && group < model->group_count; group++) {
         bool shared_out = moon_replication_factor(connector->profile, model, group) > 1;
         if (shared_out && model->dcp > 1)
             moon_deviation_note(connector->notes, MOON_DEVIATION_STRIPED_UNDER_DCP);

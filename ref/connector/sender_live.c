@@ -3,7 +3,6 @@
 #include "ref/connector/sender_internal.h"
 
 #include <assert.h>
-#include <string.h>
 
 void moon_live_open(struct moon_sender_live *live, const struct moon_connector *connector, struct moon_memory *memory) {
     *live = (struct moon_sender_live){.connector = connector, .memory = memory, .pressure_number = 1};
@@ -25,16 +24,11 @@ static struct moon_sender_request *find(const struct moon_sender_live *live, uin
 int moon_live_register(struct moon_sender_live *live, uint32_t slot, uint32_t *generation) {
     assert(slot < MOON_REQUEST_SLOTS_MAX);
     if (slot >= live->capacity) {
-        size_t capacity = live->capacity ? live->capacity : 16;
-        while (capacity <= slot)
-            capacity *= 2;
-        struct moon_sender_request *grown = live->memory->resize(
-            live->memory, live->requests, live->capacity * sizeof *grown, capacity * sizeof *grown);
+        struct moon_sender_request *grown =
+            moon_memory_grow_zeroed(live->memory, live->requests, &live->capacity, (size_t)slot + 1, sizeof *grown, 16);
         if (!grown)
             return MOON_ERR_MEMORY;
-        memset(grown + live->capacity, 0, (capacity - live->capacity) * sizeof *grown);
         live->requests = grown;
-        live->capacity = capacity;
     }
     struct moon_sender_request *request = &live->requests[slot];
     request->registered = true;

@@ -3,7 +3,6 @@
 #include "ref/connector/scheduler_internal.h"
 
 #include <assert.h>
-#include <string.h>
 
 struct moon_tracker *moon_tracker_find(struct moon_scheduler *scheduler, uint32_t slot) {
     return slot < scheduler->slot_capacity ? &scheduler->trackers[slot] : NULL;
@@ -15,17 +14,11 @@ int moon_tracker_reach(struct moon_scheduler *scheduler, uint32_t slot, struct m
                          MOON_REQUEST_SLOTS_MAX);
     if (slot < scheduler->slot_capacity)
         return 0;
-    size_t capacity = scheduler->slot_capacity ? scheduler->slot_capacity : 16;
-    while (capacity <= slot)
-        capacity *= 2;
-    struct moon_tracker *trackers =
-        scheduler->memory->resize(scheduler->memory, scheduler->trackers, scheduler->slot_capacity * sizeof *trackers,
-                                  capacity * sizeof *trackers);
+    struct moon_tracker *trackers = moon_memory_grow_zeroed(
+        scheduler->memory, scheduler->trackers, &scheduler->slot_capacity, (size_t)slot + 1, sizeof *trackers, 16);
     if (!trackers)
         return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-    memset(trackers + scheduler->slot_capacity, 0, (capacity - scheduler->slot_capacity) * sizeof *trackers);
     scheduler->trackers = trackers;
-    scheduler->slot_capacity = capacity;
     return 0;
 }
 

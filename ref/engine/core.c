@@ -217,30 +217,18 @@ static int fill(struct moon_core *core, struct moon_core_request *request, const
     return status;
 }
 
-/* Makes an array of `bytes`-byte elements at least `wanted` long, with zeros at its end. */
-static bool grow(struct moon_core *core, void **array, size_t *capacity, size_t wanted, size_t bytes) {
-    size_t larger = *capacity > 0 ? *capacity : 16;
-    while (larger < wanted)
-        larger *= 2;
-    if (larger == *capacity)
-        return true;
-    uint8_t *grown = core->memory->resize(core->memory, *array, *capacity * bytes, larger * bytes);
-    if (!grown)
-        return false;
-    memset(grown + *capacity * bytes, 0, (larger - *capacity) * bytes);
-    *array = grown;
-    *capacity = larger;
-    return true;
-}
-
 /* Room for a request in the table, and in the list of those that ended, which names each at most once. */
 static bool grow_slots(struct moon_core *core, size_t slots) {
-    void *finished = core->finished, *table = core->slots;
-    bool done = grow(core, &finished, &core->finished_capacity, slots, sizeof *core->finished);
+    void *finished = moon_memory_grow_zeroed(core->memory, core->finished, &core->finished_capacity, slots,
+                                             sizeof *core->finished, 16);
+    if (!finished)
+        return false;
     core->finished = finished;
-    done = done && grow(core, &table, &core->slot_capacity, slots, sizeof *core->slots);
-    core->slots = table;
-    return done;
+    void *table =
+        moon_memory_grow_zeroed(core->memory, core->slots, &core->slot_capacity, slots, sizeof *core->slots, 16);
+    if (table)
+        core->slots = table;
+    return table != NULL;
 }
 
 int moon_core_add(struct moon_core *core, const struct moon_core_new *from, struct moon_error *error) {

@@ -2,15 +2,9 @@
 /* Blocks of a request: what the pool still has of its prompt, whether it fits, and giving all back. */
 #include "ref/engine/core_internal.h"
 
+#include "ref/base/number.h"
+
 #include <assert.h>
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 /* Hash of block `index` of a group: that of the hash block at its end. */
 static const uint8_t *block_hash(const struct moon_core *core, const struct moon_core_request *request, size_t group,
@@ -25,7 +19,7 @@ static const uint8_t *block_hash(const struct moon_core *core, const struct moon
 static int64_t hashed_blocks(const struct moon_core *core, const struct moon_core_request *request, size_t group,
                              int64_t tokens) {
     const struct moon_layout_model *model = core->options.model;
-    return smaller(tokens, (int64_t)request->request.hashes.count * model->hash_block_tokens) /
+    return moon_smaller(tokens, (int64_t)request->request.hashes.count * model->hash_block_tokens) /
            model->groups[group].block_tokens;
 }
 
@@ -43,7 +37,7 @@ int64_t moon_core_local_prefix(struct moon_core *core, struct moon_core_request 
                 break;
             request->blocks[group][run] = block;
         }
-        prefix = smaller(prefix, run * model->groups[group].block_tokens);
+        prefix = moon_smaller(prefix, run * model->groups[group].block_tokens);
     }
     return prefix / model->scheduler_block_tokens * model->scheduler_block_tokens;
 }
@@ -56,8 +50,8 @@ static int64_t needed(const struct moon_core *core, const struct moon_core_reque
     int64_t sum = 0;
     for (size_t group = 0; group < model->group_count; group++) {
         int64_t found = local / model->groups[group].block_tokens;
-        int64_t held = larger((int64_t)request->tables[group].count, found);
-        sum += larger(moon_ceil_divide(tokens, model->groups[group].block_tokens) - held, 0);
+        int64_t held = moon_larger((int64_t)request->tables[group].count, found);
+        sum += moon_larger(moon_ceil_divide(tokens, model->groups[group].block_tokens) - held, 0);
         for (int64_t i = 0; i < found; i++)
             sum += moon_block_pool_is_free(&core->pool, request->blocks[group][i]);
     }
@@ -107,8 +101,8 @@ bool moon_core_allocate(struct moon_core *core, struct moon_core_request *reques
 
 void moon_core_cache(struct moon_core *core, struct moon_core_request *request, int64_t tokens) {
     const struct moon_layout_model *model = core->options.model;
-    int64_t whole =
-        smaller(tokens, request->request.known_tokens) / model->scheduler_block_tokens * model->scheduler_block_tokens;
+    int64_t whole = moon_smaller(tokens, request->request.known_tokens) / model->scheduler_block_tokens *
+                    model->scheduler_block_tokens;
     for (size_t group = 0; group < model->group_count; group++) {
         size_t end = (size_t)hashed_blocks(core, request, group, whole);
         for (size_t i = request->cached[group]; i < end; i++)

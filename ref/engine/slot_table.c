@@ -4,8 +4,6 @@
 
 #include "ref/base/error.h"
 
-#include <string.h>
-
 void moon_slot_table_open(struct moon_slot_table *table, struct moon_memory *memory) {
     *table = (struct moon_slot_table){.memory = memory};
 }
@@ -23,18 +21,13 @@ uint32_t moon_slot_table_get(const struct moon_slot_table *table, uint32_t slot)
 
 int moon_slot_table_set(struct moon_slot_table *table, uint32_t slot, uint32_t value) {
     if (slot >= table->capacity) {
-        size_t capacity = table->capacity > 0 ? table->capacity : 16;
         if (value == 0)
             return 0;
-        while (capacity <= slot)
-            capacity *= 2;
-        uint32_t *values = table->memory->resize(table->memory, table->values, table->capacity * sizeof *values,
-                                                 capacity * sizeof *values);
+        uint32_t *values = moon_memory_grow_zeroed(table->memory, table->values, &table->capacity, (size_t)slot + 1,
+                                                   sizeof *values, 16);
         if (!values)
             return MOON_ERR_MEMORY;
-        memset(values + table->capacity, 0, (capacity - table->capacity) * sizeof *values);
         table->values = values;
-        table->capacity = capacity;
     }
     table->values[slot] = value;
     return 0;

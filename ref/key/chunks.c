@@ -2,6 +2,8 @@
 /* Listing chunks as each release does, without allocating anything. */
 #include "ref/key/chunks.h"
 
+#include "ref/base/number.h"
+
 #include <assert.h>
 #include <inttypes.h>
 
@@ -10,16 +12,12 @@ int64_t moon_ceil_divide(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor != 0);
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* One past the last chunk, before any mask (KEY-018, KEY-019). */
 static int find_end(struct moon_chunk_walk *walk, struct moon_error *error) {
     const struct moon_chunk_query *query = &walk->query;
     walk->end = moon_ceil_divide(query->token_len, query->block_size);
     if (!walk->profile->chunk_end_hash) {
-        walk->end = smaller(walk->end, query->hash_count / walk->hashes_per_block);
+        walk->end = moon_smaller(walk->end, query->hash_count / walk->hashes_per_block);
         return 0;
     }
     if (query->token_len % query->hash_block_size != 0 || query->token_len / query->hash_block_size > query->hash_count)
@@ -59,7 +57,7 @@ bool moon_chunk_walk_next(struct moon_chunk_walk *walk, struct moon_chunk *chunk
             continue;
         int64_t start = id * query->block_size;
         /* The last chunk may be cut; comparing lengths cannot overflow where start + block_size could. */
-        int64_t length = smaller(query->token_len - start, query->block_size);
+        int64_t length = moon_smaller(query->token_len - start, query->block_size);
         int64_t first_hash = id * walk->hashes_per_block, count = walk->hashes_per_block;
         if (walk->profile->chunk_end_hash)
             count = length / query->hash_block_size;

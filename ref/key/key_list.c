@@ -19,6 +19,8 @@ void moon_key_list_close(struct moon_key_list *list) {
 }
 
 void moon_key_list_clear(struct moon_key_list *list) {
+    if (list->failed)
+        moon_key_list_close(list);
     moon_text_clear(&list->text);
     list->identity_count = list->hash_count = list->count = 0;
 }
@@ -41,16 +43,11 @@ static bool reserve(struct moon_key_list *list, void **array, size_t count, size
     }
     if (wanted <= *capacity - count)
         return true;
-    size_t more = *capacity ? *capacity * 2 : 16;
-    while (more < count + wanted)
-        more *= 2;
-    void *grown = list->memory->resize(list->memory, *array, *capacity * bytes, more * bytes);
+    void *grown = moon_memory_grow(list->memory, *array, capacity, count + wanted, bytes, 16);
     list->failed = !grown;
-    if (!grown)
-        return false;
-    *array = grown;
-    *capacity = more;
-    return true;
+    if (grown)
+        *array = grown;
+    return grown != NULL;
 }
 
 static bool reserve_identity(struct moon_key_list *list) {

@@ -15,7 +15,7 @@ struct moon_key_pair {
 };
 
 /* A list in the order of a call. Owns its memory: moon_key_list_close. Thread rule: one thread at a time.
- *   failed  memory refused; everything after that changed nothing */
+ *   failed  memory refused; everything after that changed nothing, until the list is cleared or closed */
 struct moon_key_list {
     struct moon_memory *memory;
     struct moon_text text; /* identities and hash texts, one after another */
@@ -31,7 +31,7 @@ struct moon_key_span {
 
 void moon_key_list_open(struct moon_key_list *list, struct moon_memory *memory);
 void moon_key_list_close(struct moon_key_list *list); /* idempotent */
-void moon_key_list_clear(struct moon_key_list *list); /* empty, keeps the memory, keeps `failed` */
+void moon_key_list_clear(struct moon_key_list *list); /* empty; keeps the memory, but a failed list begins anew */
 /* Drops keys and hash texts, keeps the identities and their numbers. */
 void moon_key_list_clear_keys(struct moon_key_list *list);
 

@@ -2,16 +2,13 @@
 /* Lookups: namespaces and keys by release. */
 #include "ref/layout/lookup.h"
 
+#include "ref/base/number.h"
 #include "ref/layout/reach.h"
 #include "ref/layout/replication.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* Values of the middle counter: shards, T values, or TP ranks where DCP tells them apart. */
 static int64_t count_middle(const struct moon_namespaces *walk) {
@@ -23,7 +20,7 @@ static int64_t count_middle(const struct moon_namespaces *walk) {
         return model->tp;
     if (walk->profile->lookup_ranks == MOON_LOOKUP_ALL)
         return model->tp / moon_replication_factor(walk->profile, model, walk->group);
-    return smaller(model->tp, moon_engine_heads(model));
+    return moon_smaller(model->tp, moon_engine_heads(model));
 }
 
 void moon_namespaces_open(struct moon_namespaces *walk, const struct moon_profile *profile,
@@ -78,7 +75,7 @@ static void open_chunks(struct moon_asked *asked) {
                                      .put_step = 1};
     if (asked->profile->chunk_end_hash)
         query.token_len =
-            smaller(asked->tokens / block, asked->hash_count / (block / model->hash_block_tokens)) * block;
+            moon_smaller(asked->tokens / block, asked->hash_count / (block / model->hash_block_tokens)) * block;
     int status = moon_chunk_walk_open(&asked->chunks, asked->profile, &query, NULL);
     assert(status == 0); /* whole chunks with all their hashes */
     (void)status;
@@ -142,7 +139,7 @@ static void add_edited(const struct moon_profile *profile, const struct moon_lay
                        const struct moon_store_selection *selection, struct moon_key_list *list) {
     struct moon_rank zero = moon_rank_at(model, 0);
     struct moon_pool_key own = moon_rank_key(profile, model, selection, &zero, 0, 0);
-    int64_t ts = smaller(model->tp, moon_engine_heads(model));
+    int64_t ts = moon_smaller(model->tp, moon_engine_heads(model));
     struct moon_text text, edited;
     moon_text_open(&text, list->memory);
     moon_text_open(&edited, list->memory);

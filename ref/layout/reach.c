@@ -2,6 +2,8 @@
 /* Rules of reachable chunks, as questions about one chunk: no mask is built. */
 #include "ref/layout/reach.h"
 
+#include "ref/base/number.h"
+
 static bool is_sliding(const struct moon_layout_group *group) {
     return moon_spec_is_window(moon_layout_group_spec(group));
 }
@@ -15,10 +17,6 @@ static bool is_mamba(const struct moon_layout_group *group) {
     return group->spec.kind == MOON_SPEC_MAMBA;
 }
 
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* Replay boundaries of a prefill: where a request with the same prompt would resume. A hit is one for all groups, so
  * each keeps what it needs there, whether or not it is the drafter's. Returns 1 or 2. */
 static int boundaries(const struct moon_profile *profile, const struct moon_layout_model *model, int64_t prefill_end,
@@ -27,8 +25,8 @@ static int boundaries(const struct moon_profile *profile, const struct moon_layo
     out[0] = out[1] = prefill_end - 1;
     if (!profile->eagle_boundaries || !moon_layout_eagle(model))
         return 1;
-    out[0] = larger((prefill_end - 1) / align * align - align, 0);
-    out[1] = larger(prefill_end / align * align - align, 0);
+    out[0] = moon_larger((prefill_end - 1) / align * align - align, 0);
+    out[1] = moon_larger(prefill_end / align * align - align, 0);
     return 2;
 }
 
@@ -128,7 +126,7 @@ static bool in_template(const struct moon_profile *profile, const struct moon_la
     if (is_sliding(its)) {
         shift = moon_layout_group_eagle(model, group) ? 1 : 0;
         /* the search takes the last chunk, even for a window of one token */
-        need = larger(window_chunks(its), 1) + shift;
+        need = moon_larger(window_chunks(its), 1) + shift;
     } else if (is_mamba(its)) {
         need = 1;
     } else if (its->spec.kind == MOON_SPEC_CHUNKED_LOCAL) {
