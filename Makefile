@@ -42,15 +42,19 @@ FLAGS_coverage := -O0 --coverage
 CC_fuzz := clang
 FLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 
-SOURCES := $(sort $(wildcard ref/*/*.c conformance/*/*.c reports/*.c conformance/*.c))
+SOURCES := $(sort $(wildcard ref/*/*.c sim/*.c conformance/*/*.c reports/*.c conformance/*.c))
 TESTS := $(filter %_test.c,$(SOURCES))
 FUZZERS := $(filter %_fuzz.c,$(SOURCES))
 UNIT := ref/base/unit.c
-MAINS := conformance/cli/main.c conformance/cli/report_main.c conformance/adapters/example.c
+MAINS := conformance/cli/main.c conformance/cli/report_main.c conformance/adapters/example.c ref/daemon/master_main.c \
+         ref/daemon/client_main.c ref/daemon/rdma_main.c
 VERSION := $(shell sed -n 's/.define MOON_VERSION "\(.*\)"/\1/p' conformance/cli/cli.h)
 LIBRARY := $(filter-out $(TESTS) $(FUZZERS) $(UNIT) $(MAINS),$(SOURCES))
 # Folders in link order: a folder uses only those after it.
-FOLDERS := conformance/cli conformance reports conformance/draw conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/wire ref/base
+FOLDERS := conformance/cli conformance conformance/worlds conformance/checkers conformance/draw conformance/suites reports sim \
+           ref/daemon ref/fabric ref/store ref/transfer ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/wire ref/base
+# What the folders that touch the operating system need besides.
+FABRIC_LIBS := -luv -libverbs
 
 define variant
 $(BUILD)/$(1)/obj/%.o: %.c | $(DEPS_FIRST)
@@ -67,9 +71,13 @@ $(BUILD)/$(1)/obj/conformance/deviations.o: conformance/deviations.json
 $(BUILD)/$(1)/lib/conformance.a: $(BUILD)/$(1)/obj/gen/requirements.o $(BUILD)/$(1)/obj/gen/schemas.o
 $(BUILD)/$(1)/test/%: $(BUILD)/$(1)/obj/%.o $(BUILD)/$(1)/obj/ref/base/unit.o
 	$$(Q)mkdir -p $$(@D)
-	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) -lcunit
+	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) $$(if $$(filter ref/daemon/% ref/fabric/%,$$*),$$(FABRIC_LIBS)) -lcunit
 $(BUILD)/$(1)/mooncheck: $(BUILD)/$(1)/obj/conformance/cli/main.o $(FOLDERS:%=$(BUILD)/$(1)/lib/%.a)
-	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$^ $$(LIBS)
+	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS)
+$(foreach d,master client rdma,
+$(BUILD)/$(1)/mooncheck-$(d): $(BUILD)/$(1)/obj/ref/daemon/$(d)_main.o $(foreach f,reports ref/daemon ref/fabric ref/store ref/transfer ref/wire ref/base,$(BUILD)/$(1)/lib/$(f).a)
+	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) -luv $(if $(filter rdma,$(d)),-libverbs)
+)
 $(BUILD)/$(1)/mooncheck-report: $(BUILD)/$(1)/obj/conformance/cli/report_main.o $(BUILD)/$(1)/lib/conformance/cli.a $(BUILD)/$(1)/lib/conformance.a $(BUILD)/$(1)/lib/reports.a $(BUILD)/$(1)/lib/ref/base.a
 	$$(call say,LD $(1),$$@) $$(CC_$(1)) $$(FLAGS_$(1)) -o $$@ $$^ $$(LIBS)
 $(BUILD)/$(1)/mooncheck-adapter-example: $(BUILD)/$(1)/obj/conformance/adapters/example.o $(foreach f,conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/$(1)/lib/$(f).a)

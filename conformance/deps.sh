@@ -19,6 +19,8 @@ libxxhash-dev   | test -e /usr/include/xxhash.h
 libzstd-dev     | test -e /usr/include/zstd.h
 zlib1g-dev      | test -e /usr/include/zlib.h
 patch           | command -v patch
+libuv1-dev      | test -e /usr/include/uv.h
+libibverbs-dev  | test -e /usr/include/infiniband/verbs.h
 '
 need_check='
 libcunit1-dev     | test -e /usr/include/CUnit/CUnit.h

@@ -20,6 +20,7 @@ allowed() {
     ref/connector | ref/store | ref/transfer) echo "ref/base ref/key ref/hash ref/layout ref/config ref/wire" ;;
     ref/engine) echo "ref/base ref/key ref/hash ref/layout ref/config ref/wire ref/connector ref/store ref/transfer" ;;
     reports) echo "ref/base" ;;
+    ref/daemon | ref/capi) echo "ref/*" ;;
     sim) echo "ref/base ref/key ref/hash ref/layout ref/config ref/wire ref/connector ref/store ref/transfer ref/engine" ;;
     conformance*) echo "ref/* conformance* reports sim" ;;
     *) echo "unknown" ;;

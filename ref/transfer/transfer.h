@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process's transfer engine: offers its own memory to peers, and reads and writes theirs, over TCP or verbs. */
+#ifndef MOON_TRANSFER_TRANSFER_H
+#define MOON_TRANSFER_TRANSFER_H
+
+#include "ref/base/environment.h"
+#include "ref/base/verbs.h"
+#include "ref/wire/release.h"
+#include "ref/wire/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    MOON_TRANSFER_LANES = 4,                                   /* data connections a peer (TCP) */
+    MOON_TRANSFER_TCP_WRITE_BYTES_MAX = 16 * 1024 * 1024 - 16, /* of one request */
+    MOON_TRANSFER_RDMA_SLICE_BYTES = 64 * 1024,                /* of one work request */
+};
+
+/* host: what peers dial, and what is bound ("127.0.0.1"). verbs: the device; NULL: TCP. handshake_port, data_port 0:
+ * the first free one of min_port..max_port (MC_MIN_RPC_PORT 15000, MC_MAX_RPC_PORT 17000), drawn at random. */
+struct moon_transfer_settings {
+    const char *host;
+    const struct moon_wire_release *release;
+    unsigned data_version; /* 1 or 2: framing that is announced and at most used */
+    uint16_t min_port, max_port;
+    moon_ns stall_timeout_ns; /* 30 s without a byte or completion: the transfer fails */
+    struct moon_verbs *verbs;
+};
+struct moon_transfer_settings moon_transfer_defaults(void); /* host "127.0.0.1", newest release, version 2, TCP */
+
+struct moon_transfer;
+/* Binds both listeners. Errors: MOON_ERR_MEMORY, MOON_ERR_IO (no free port). */
+int moon_transfer_open(struct moon_environment *environment, const struct moon_transfer_settings *settings,
+                       struct moon_transfer **transfer, struct moon_error *error);
+void moon_transfer_close(struct moon_transfer *transfer); /* jobs are forgotten */
+moon_ns moon_transfer_deadline(const struct moon_transfer *transfer);
+void moon_transfer_tick(struct moon_transfer *transfer);
+
+/* "host:port" of the handshake listener: the te_endpoint of its segments. Constant. */
+const char *moon_transfer_endpoint(const struct moon_transfer *transfer);
+const char *moon_transfer_protocol(const struct moon_transfer *transfer); /* "tcp", "rdma" */
+
+/* Offers memory (regions.h). remote false: only for this process's own jobs (staging, user buffers); over TCP it is
+ * listed all the same, as real releases do. Returns 0, MOON_ERR_RANGE, MOON_ERR_MEMORY, MOON_ERR_IO (the device). */
+int moon_transfer_register(struct moon_transfer *transfer, void *memory, uint64_t address, size_t length, bool remote);
+int moon_transfer_unregister(struct moon_transfer *transfer, uint64_t address);
+
+/* One read or write of [remote, remote + sum of the pieces) at `endpoint`, gathered from or scattered to `pieces`,
+ * which lie behind each other there. Embedded by the asker; it, endpoint and pieces are borrowed until done() or
+ * cancel. A piece is one request at least (a peer sees as many requests as pieces); zero-length pieces are passed over,
+ * and a job without bytes succeeds at the next tick. The own endpoint is served by memcpy. done   0 or
+ * MOON_STORE_TRANSFER_FAIL: some bytes may have been moved */
+struct moon_transfer_job {
+    const char *endpoint;
+    uint64_t remote;
+    bool write;
+    const struct moon_piece *pieces;
+    size_t piece_count;
+    uint64_t op; /* of the history */
+    void (*done)(struct moon_transfer_job *job, int code);
+    struct moon_transfer_job_state *state; /* the engine's */
+};
+/* Returns 0, then done() comes, at the earliest with the next event or tick; or MOON_ERR_MEMORY, then not. */
+int moon_transfer_submit(struct moon_transfer *transfer, struct moon_transfer_job *job);
+/* Forgets a job; its lanes are closed, so that no byte of its pieces is touched afterwards. */
+void moon_transfer_cancel(struct moon_transfer *transfer, struct moon_transfer_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
