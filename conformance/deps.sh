@@ -36,6 +36,8 @@ python3-venv      | python3 -c "import venv, ensurepip"
 pkg-config        | command -v pkg-config
 mandoc            | command -v mandoc
 zstd              | command -v zstd
+libnuma1          | ldconfig -p | grep -q libnuma.so.1
+libcurl4          | ldconfig -p | grep -q libcurl.so.4
 locales-all       | locale -a | grep -qi tr_TR
 '
 

@@ -70,7 +70,7 @@ make_venv() {
     stamp=$folder/venv/requirements.txt # copied there when all of it is installed
     if cmp -s "$here/requirements.txt" "$stamp" && "$folder/venv/bin/python" -c '' 2>/dev/null; then return 0; fi
     start_work
-    echo "fetch: making $folder/venv: $(grep -c == "$here/requirements.txt") packages from PyPI, about 20 MB" >&2
+    echo "fetch: making $folder/venv: $(grep -c == "$here/requirements.txt") packages from PyPI, about 65 MB" >&2
     rm -rf "$folder/venv"
     "$python" -m venv "$folder/venv" >"$work/log" 2>&1 || explain "$work/log" "making $folder/venv"
     run_pip "$work/log" install --require-hashes --no-deps --only-binary :all: -r "$here/requirements.txt" ||
