@@ -48,11 +48,11 @@ FUZZERS := $(filter %_fuzz.c,$(SOURCES))
 UNIT := ref/base/unit.c
 MAINS := conformance/cli/main.c conformance/cli/report_main.c conformance/adapters/example.c ref/daemon/master_main.c \
          ref/daemon/client_main.c ref/daemon/rdma_main.c
-VERSION := $(shell sed -n 's/.define MOON_VERSION "\(.*\)"/\1/p' conformance/cli/cli.h)
+VERSION := $(shell sed -n 's/.define MOON_VERSION "\(.*\)"/\1/p' ref/base/version.h)
 LIBRARY := $(filter-out $(TESTS) $(FUZZERS) $(UNIT) $(MAINS),$(SOURCES))
 # Folders in link order: a folder uses only those after it.
-FOLDERS := conformance/cli conformance conformance/worlds conformance/checkers conformance/draw conformance/suites reports sim \
-           ref/daemon ref/fabric ref/store ref/transfer ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/wire ref/base
+FOLDERS := conformance/cli conformance/worlds conformance/checkers conformance conformance/draw conformance/suites reports sim \
+           ref/daemon ref/store ref/transfer ref/fabric ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/wire ref/base
 # What the folders that touch the operating system need besides.
 FABRIC_LIBS := -luv -libverbs
 
@@ -95,7 +95,7 @@ $(foreach t,$(TESTS),$(eval $(call test_links,$(t))))
 define fuzz_links
 $(BUILD)/fuzz/bin/$(1:.c=): $(BUILD)/fuzz/obj/$(1:.c=.o) $(foreach f,$(call after,$(patsubst %/,%,$(dir $(1))),$(FOLDERS)),$(BUILD)/fuzz/lib/$(f).a)
 	$$(Q)mkdir -p $$(@D)
-	$$(call say,LD fuzz,$$@) $$(CC_fuzz) -fsanitize=fuzzer,address,undefined -o $$@ $$^ $$(LIBS)
+	$$(call say,LD fuzz,$$@) $$(CC_fuzz) -fsanitize=fuzzer,address,undefined -o $$@ $$^ $$(LIBS) $(if $(filter ref/daemon/% ref/fabric/%,$(1)),$$(FABRIC_LIBS))
 endef
 $(foreach t,$(FUZZERS),$(eval $(call fuzz_links,$(t))))
 
@@ -112,8 +112,9 @@ $(BUILD)/gen/schemas.c: conformance/schema/embed.awk $(sort $(wildcard conforman
 MUTANT_FLAGS := $(FLAGS_gcc-O0) -w
 MUTANT_REST := $(BUILD)/gcc-O0/obj/conformance/adapters/example.o \
                $(foreach f,conformance/suites ref/engine ref/connector ref/config ref/layout ref/hash ref/key ref/base,$(BUILD)/gcc-O0/lib/$(f).a)
-$(BUILD)/mutants/%/mooncheck-adapter-example: conformance/mutants/%.patch conformance/mutants/build.sh $(MUTANT_REST)
-	$(call say,MUTANT,$*) conformance/mutants/build.sh $< $(@D) gcc -std=c11 $(CPPFLAGS_ALL) $(MUTANT_FLAGS) -- $(MUTANT_REST) $(LIBS)
+MUTANT_PROGRAM := $(BUILD)/gcc-O0/obj/conformance/cli/main.o $(FOLDERS:%=$(BUILD)/gcc-O0/lib/%.a)
+$(BUILD)/mutants/%/mooncheck-adapter-example: conformance/mutants/%.patch conformance/mutants/build.sh $(MUTANT_REST) $(MUTANT_PROGRAM)
+	$(call say,MUTANT,$*) conformance/mutants/build.sh $< $(@D) gcc -std=c11 $(CPPFLAGS_ALL) $(MUTANT_FLAGS) -- $(MUTANT_REST) $(LIBS) -- $(MUTANT_PROGRAM) $(LIBS)
 MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-adapter-example,$(wildcard conformance/mutants/*.patch))
 
 .SECONDARY:
@@ -123,7 +124,8 @@ MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-a
 .DEFAULT_GOAL := all
 
 # ---- use
-all: $(foreach p,mooncheck mooncheck-report mooncheck-adapter-example,$(BUILD)/gcc/$(p)) ## build the programs (build/gcc/mooncheck)
+DAEMONS := mooncheck-master mooncheck-client
+all: $(foreach p,mooncheck mooncheck-report mooncheck-adapter-example $(DAEMONS),$(BUILD)/gcc/$(p)) ## build the programs (build/gcc/mooncheck)
 
 SEED_MUTANT := $(BUILD)/mutants/seed-as-number/mooncheck-adapter-example # a case of hash.processes asks it
 RUN_ADAPTERS := $(foreach v,gcc-O0 gcc-O3 clang,$(BUILD)/$(v)/mooncheck-adapter-example)
@@ -142,7 +144,7 @@ install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library
 	    $(patsubst %.c,$(BUILD)/gcc/obj/%.o,$(filter ref/%,$(LIBRARY)))
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	$(Q)install -m 755 $(BUILD)/gcc/mooncheck $(BUILD)/gcc/mooncheck-report $(DESTDIR)$(PREFIX)/bin/
+	$(Q)install -m 755 $(foreach p,mooncheck mooncheck-report $(DAEMONS),$(BUILD)/gcc/$(p)) $(DESTDIR)$(PREFIX)/bin/
 	$(Q)install -m 644 $(BUILD)/install/libmooncheck.a $(DESTDIR)$(PREFIX)/lib/
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.1 $(DESTDIR)$(PREFIX)/share/man/man1/
@@ -152,8 +154,8 @@ install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library
 uninstall: ## remove what install put there
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/mooncheck $(DESTDIR)$(PREFIX)/lib/libmooncheck.a \
 	    $(DESTDIR)$(PREFIX)/lib/pkgconfig/mooncheck.pc $(DESTDIR)$(PREFIX)/share/man/man1/mooncheck.1 \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mooncheck $(DESTDIR)$(PREFIX)/bin/mooncheck \
-	    $(DESTDIR)$(PREFIX)/bin/mooncheck-report
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mooncheck \
+	    $(foreach p,mooncheck mooncheck-report $(DAEMONS),$(DESTDIR)$(PREFIX)/bin/$(p))
 
 BENCH_PYTHON = $(if $(wildcard $(BUILD)/deps/venv/bin/python),--python $(BUILD)/deps/venv/bin/python)
 bench: all ## measure hashing and the connector beside libcrypto, memory and Python
@@ -163,7 +165,7 @@ bench: all ## measure hashing and the connector beside libcrypto, memory and Pyt
 
 # ---- check
 CHECK_VARIANTS := gcc clang asan ubsan tsan coverage
-PROGRAMS = $(foreach v,$(CHECK_VARIANTS),$(foreach p,mooncheck mooncheck-report mooncheck-adapter-example,$(BUILD)/$(v)/$(p)) \
+PROGRAMS = $(foreach v,$(CHECK_VARIANTS),$(foreach p,mooncheck mooncheck-report mooncheck-adapter-example $(DAEMONS),$(BUILD)/$(v)/$(p)) \
                $(TESTS:%.c=$(BUILD)/$(v)/test/%)) $(RUN_ADAPTERS) $(MUTANTS) $(FUZZERS:%.c=$(BUILD)/fuzz/bin/%)
 check: deps-check $(PROGRAMS) ## everything CI runs: slices with time budgets (ONLY="unit vectors" for some)
 	$(Q)BUILD=$(BUILD) MOONCHECK_LOGS=$(BUILD)/check conformance/checks/slices.sh conformance/checks/check.slices $(ONLY)

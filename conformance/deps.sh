@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a target needs and this machine lacks: Debian packages (as root or through sudo) and, for the tests, the
-# pinned vLLM releases from PyPI. Says what it does; a machine that has everything is not touched.
+# pinned vLLM releases from PyPI and Debian's kernel for the guests of soft-RoCE. Says what it does; a machine that has
+# everything is not touched.
 #
 #   usage: conformance/deps.sh run|check BUILD
 set -eu
@@ -39,6 +40,11 @@ zstd              | command -v zstd
 libnuma1          | ldconfig -p | grep -q libnuma.so.1
 libcurl4          | ldconfig -p | grep -q libcurl.so.4
 locales-all       | locale -a | grep -qi tr_TR
+qemu-system-x86   | command -v qemu-system-x86_64
+busybox-static    | busybox true && ! ldd "$(command -v busybox)" | grep -q libc.so
+cpio              | command -v cpio
+iproute2          | command -v rdma
+ibverbs-providers | ls /usr/lib/*/libibverbs/librxe-rdmav*.so
 '
 
 missing() { # table
@@ -85,6 +91,7 @@ run) install_packages "$need_run" ;;
 check)
     install_packages "$need_run$need_check"
     "$here/adapters/vllm/fetch.sh" "$build/deps"
+    "$here/rxe/fetch.sh" "$build/deps/rxe" || echo "deps: slices that need qemu will be skipped"
     ;;
 *)
     echo "usage: deps.sh run|check BUILD" >&2

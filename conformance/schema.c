@@ -83,8 +83,13 @@ static int check_choice(const struct moon_json *choices, const char *source, con
     if (near)
         return moon_json_fail(error, MOON_ERR_SCHEMA, source, value,
                               "\"%.80s\" is not allowed here; did you mean \"%s\"?", value->bytes, near);
-    return moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "is none of the allowed values (the first is \"%s\")",
-                          count > 0 ? names[0] : "");
+    char list[512] = "";
+    for (size_t i = 0; i < count; i++)
+        if (strlen(list) + strlen(names[i]) + 3 < sizeof list) {
+            strcat(list, i > 0 ? ", " : "");
+            strcat(list, names[i]);
+        }
+    return moon_json_fail(error, MOON_ERR_SCHEMA, source, value, "is none of: %s", list);
 }
 
 static int check_constant(const struct moon_json *constant, const char *source, const struct moon_json *value,

@@ -26,7 +26,8 @@ struct moon_sim_settings {
 };
 struct moon_sim_settings moon_sim_defaults(void); /* 10 us to 2 ms, 64 KiB, 100, 5 s, 30 s */
 
-/* `recorder` gets the records of all nodes, with node, boot, n and time (clock "sim") filled in. NULL: no memory. */
+/* `recorder` gets the records of all nodes, with node, boot, n (from 0 at each boot) and time (clock "sim") filled in,
+ * and lease_ns turned from the node's clock into simulated time. NULL: no memory. */
 struct moon_sim *moon_sim_open(struct moon_memory *memory, uint64_t seed, const struct moon_sim_settings *settings,
                                struct moon_recorder *recorder);
 void moon_sim_close(struct moon_sim *sim);
@@ -38,27 +39,56 @@ struct moon_sim_node *moon_sim_add(struct moon_sim *sim, const char *name, const
                                    const struct moon_program *program, const void *settings);
 /* Starts it, or starts it again after a crash: all memory new, boot number one higher. 0 or an error of its boot. */
 int moon_sim_boot(struct moon_sim_node *node, struct moon_error *error);
-/* Memory that the node's hardware has: lives through crashes of the process only if it is taken again; zeroed at each
- * boot otherwise. For segments. NULL: no memory. */
+/* Its orderly end: the program's halt. What it still holds then is given back for it, and counted: returns those bytes,
+ * 0 if the program is right. */
+size_t moon_sim_halt(struct moon_sim_node *node);
+/* One more piece of memory that the node's hardware has, for segments: at the same place until moon_sim_close, zeroed
+ * now and at each boot. NULL: no memory. */
 void *moon_sim_node_memory(struct moon_sim_node *node, size_t bytes);
+/* Of a running node; NULL and a boot number of the last run while it is down. The environment's clocks are set: ask for
+ * it (or the instance) at each call into the node from outside. */
 void *moon_sim_node_instance(struct moon_sim_node *node); /* NULL while it is down */
 struct moon_environment *moon_sim_node_environment(struct moon_sim_node *node);
 /* Verbs of the node's one device; registered memory, queue pairs and completions are modelled. */
 struct moon_verbs *moon_sim_node_verbs(struct moon_sim_node *node);
 
-/* ---- faults. Each is recorded (kind fault). */
-void moon_sim_crash(struct moon_sim_node *node); /* now, without halt; peers' streams break after a delay */
-void moon_sim_stop(struct moon_sim_node *node);  /* as SIGSTOP: gets nothing, its clock goes on */
+const char *moon_sim_node_name(const struct moon_sim_node *node);
+
+/* ---- faults. Each is recorded (kind fault; what: boot, halt, kill, stop, continue, partition, heal, break; the last
+ * three for both nodes, with the other's name as cause). From within the node's own call it happens when that call
+ * returns, and from the fault on nothing that the node does has an effect. */
+
+/* Now, without halt. Bytes on the wire still arrive. Peers' streams end after a delay: BROKEN, or PEER if the node had
+ * read all and the dice say so. */
+void moon_sim_crash(struct moon_sim_node *node);
+void moon_sim_stop(struct moon_sim_node *node);  /* as SIGSTOP: gets nothing, sends nothing, its clock goes on */
 void moon_sim_go_on(struct moon_sim_node *node); /* as SIGCONT */
 void moon_sim_partition(struct moon_sim_node *a, struct moon_sim_node *b); /* nothing passes, both ways */
 void moon_sim_heal(struct moon_sim_node *a, struct moon_sim_node *b);      /* held pieces pass, if not broken by then */
 void moon_sim_break_streams(struct moon_sim_node *a, struct moon_sim_node *b); /* all streams between them, at once */
 
+/* What the watch says about a record. */
+enum moon_sim_action {
+    MOON_SIM_GO_ON,
+    MOON_SIM_CRASH_NOW,   /* the record and all that the node does from it on do not happen */
+    MOON_SIM_CRASH_AFTER, /* when the event that made the record has been handled; its sends have not left */
+    MOON_SIM_STOP_NOW,    /* the record and all from it on happen when the node goes on */
+    MOON_SIM_STOP_AFTER,
+};
+/* Called for each record of a node before it is written (faults are not shown). C cannot leave a handler midway: after
+ * CRASH_NOW it runs to its end, but its operations have no effect and its records are dropped; after STOP_NOW its sends
+ * and records wait for moon_sim_go_on. A node that was called from outside crashes or stops at moon_sim_touched. The
+ * watch may call moon_sim_at, and no other function that changes the simulation. */
+typedef enum moon_sim_action (*moon_sim_watch)(void *context, struct moon_sim_node *node,
+                                               const struct moon_record *record);
+void moon_sim_set_watch(struct moon_sim *sim, moon_sim_watch watch, void *context);
+
 /* ---- running. Calls `run` at that simulated time, between two events. 0 or MOON_ERR_MEMORY. */
 int moon_sim_at(struct moon_sim *sim, moon_ns time_ns, void (*run)(void *context), void *context);
-/* After calling into a node from outside (moon_client_submit): its deadline may have changed. */
+/* After calling into a node from outside (moon_client_submit): its deadline may have changed, a watch may have acted.
+ */
 void moon_sim_touched(struct moon_sim_node *node);
-/* Does the next event. False: there is none left. */
+/* Does the next event. False: there is none left, or memory was refused. */
 bool moon_sim_step(struct moon_sim *sim);
 /* True: some memory was refused; the run counts for nothing. */
 bool moon_sim_failed(const struct moon_sim *sim);

@@ -27,11 +27,15 @@ struct moon_finding {
 struct moon_checker {
     unsigned number;
     const char *name, *requirement, *needs;
-    /* Judges a merged history. Returns 0 or MOON_ERR_MEMORY. */
+    /* Judges a merged history; use moon_checker_judge. Returns 0, MOON_ERR_MEMORY, MOON_ERR_LIMIT (order.h). */
     int (*judge)(struct moon_arena *arena, const struct moon_history *history, struct moon_finding *finding);
 };
 
 /* All that judge one history, by number; a NULL ends. Same seed, same history is judged over two runs (repeat.h). */
 extern const struct moon_checker *const moon_checkers[];
+
+/* Judges: fills *finding. Returns 0 or an error of the checker's judge (then *finding says nothing). */
+int moon_checker_judge(const struct moon_checker *checker, struct moon_arena *arena, const struct moon_history *history,
+                       struct moon_finding *finding);
 
 #endif

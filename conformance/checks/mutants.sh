@@ -9,6 +9,7 @@
 #   drawn: SUITE RELEASE COUNT         no recorded case knows; as many drawn ones (seed 1) are asked instead
 #   also: CASE                         a case of `mooncheck run` that must pass too
 #   unit: TEST                         that unit test must fail, instead of the vectors
+#   sim: ARGUMENTS                     that run of mooncheck must fail, instead of the vectors: "swarm SCENARIO --seeds 1..50"
 set -u
 build=$1
 patches=conformance/mutants
@@ -86,6 +87,22 @@ unit_fault() {
     fi
 }
 
+# The same for the log $2 of a simulated run: it must end with 1, and cite one of the requirements. Sets `cited`, `failing`.
+sim_fault() {
+    failing=$(sed -n 's/^[0-9]* passed, \([0-9]*\) failed.*/\1/p' "$2" | tail -1)
+    cited=""
+    for requirement in $(field "$1" catches); do
+        grep -q "$requirement" "$2" && cited="$cited $requirement"
+    done
+    if [ "$3" -eq 0 ]; then
+        echo "survived"
+    elif [ "$3" -ne 1 ]; then
+        echo "broke instead of answering wrongly: mooncheck $(field "$1" sim) ended with $3"
+    elif [ -z "$cited" ]; then
+        echo "was noticed for the wrong reason: none of $(field "$1" catches) is cited"
+    fi
+}
+
 # Prints one line about the mutant $1; 0 if it was noticed.
 judge() {
     log=$build/mutants/$1/vectors.tap
@@ -96,6 +113,10 @@ judge() {
     if [ -n "$(field "$1" unit)" ]; then
         timeout -k 5 60 "$build/mutants/$1/mooncheck-adapter-example" >"$log" 2>"$log.err"
         unit_fault "$1" "$log" $? >"$log.fault"
+    elif [ -n "$(field "$1" sim)" ]; then
+        # shellcheck disable=SC2046
+        timeout -k 5 60 "$build/mutants/$1/mooncheck-adapter-example" $(field "$1" sim) >"$log" 2>"$log.err"
+        sim_fault "$1" "$log" $? >"$log.fault"
     else
         ask "$1" >"$log" 2>"$log.err"
         fault "$1" "$log" $? >"$log.fault"

@@ -5,6 +5,7 @@
 
 #include "conformance/io.h"
 #include "ref/base/options.h"
+#include "ref/base/version.h"
 #include "ref/key/profile.h"
 
 /* Exit statuses of every command. */
@@ -16,8 +17,6 @@ enum moon_exit {
     MOON_EXIT_SKIPPED = 77, /* everything was skipped */
 };
 
-#define MOON_VERSION "0.1.0"
-
 /* A command NAME is one file, conformance/cli/NAME.c, with
  *   const struct moon_command moon_command_NAME   its table of options, which write into file-static variables
  *   int moon_cli_NAME(operands, count)            called once, after parsing; returns the exit status
@@ -26,6 +25,8 @@ enum moon_exit {
 #define MOON_CLI_COMMANDS(ROW)                                                                                         \
     ROW(vectors)                                                                                                       \
     ROW(run)                                                                                                           \
+    ROW(sim)                                                                                                           \
+    ROW(swarm)                                                                                                         \
     ROW(list)                                                                                                          \
     ROW(hash)                                                                                                          \
     ROW(key)                                                                                                           \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mooncheck run: harness cases that are no vectors, by family. */
+/* mooncheck run: scenarios in a world, and harness cases that are no vectors, by family. */
 #include "conformance/cli/run_report.h"
+#include "conformance/cli/run_scenarios.h"
 #include "conformance/families.h"
 
 #include <dirent.h>
@@ -12,6 +13,7 @@ enum { LIST_MAX = 16 };
 static const char *only, *builds_text;
 static struct moon_cli_report report = MOON_CLI_REPORT_DEFAULT;
 static struct moon_option_list peers;
+static struct moon_cli_scenario_options scenarios = MOON_CLI_SCENARIO_OPTIONS_DEFAULT;
 
 static const struct moon_option options[] = {
     {.name = "only",
@@ -30,15 +32,22 @@ static const struct moon_option options[] = {
      .into = &peers,
      .value = "COMMAND",
      .help = "adapter of a real release; may be repeated; default: the releases that make deps-check fetched"},
-    MOON_CLI_REPORT_ROWS(report, ""),
+    MOON_CLI_SCENARIO_ROWS(scenarios),
+    MOON_CLI_REPORT_ROWS(report, "; of scenarios also history, logs and account"),
     {.name = NULL},
 };
 
 const struct moon_command moon_command_run = {
     .name = "run",
-    .operands = "",
-    .summary = "run harness cases that need more than one answer",
+    .operands = "[SCENARIO...]",
+    .summary = "play scenarios in a world, or run harness cases that need more than one answer",
     .details =
+        "With --world or scenarios (files, or folders of them): plays them; all of the folder scenarios by default, in "
+        "world sim. A world that cannot express a scenario skips it and says why. World tcp starts mooncheck-master "
+        "and "
+        "mooncheck-client, or takes other programs for them: --client 'cmd:python3 adapter.py', --target "
+        "wire:HOST:PORT.\n\n"
+        "Without: the families of cases. "
         "hash.processes: at least 16 operating system processes of at least three builds, in different environments, "
         "and real vLLM "
         "processes where they are installed, hash the same prompts under several values of PYTHONHASHSEED. They must "
@@ -47,7 +56,7 @@ const struct moon_command moon_command_run = {
         "MOONCHECK_REQUIRE=pypi makes it an error when no real release is there. Exit status as of mooncheck vectors.",
     .options = options,
     .operands_min = 0,
-    .operands_max = 0,
+    .operands_max = -1,
 };
 
 /* Cuts "A,B,C" into strings of the arena. */
@@ -116,8 +125,8 @@ int moon_cli_run(const char *const operands[], int count) {
     struct moon_error error;
     const char *builds[LIST_MAX], *found_peers[LIST_MAX];
     int status = 0;
-    (void)operands;
-    (void)count;
+    if (count > 0 || scenarios.world)
+        return moon_cli_run_scenarios(&scenarios, only, operands, count, &report);
     moon_arena_open(&arena, moon_memory_heap());
     moon_cli_open_result(&result, &arena, "ref");
     result.target_name = "mooncheck reference";

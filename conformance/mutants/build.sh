@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds one mutant: applies a patch to copies of the files that it names, compiles those, and links them before the rest.
 #
-#   usage: conformance/mutants/build.sh PATCH FOLDER COMPILER [FLAG...] -- OBJECT|ARCHIVE|LIBRARY...
-# Makes FOLDER/mooncheck-adapter-example; of a patch with a line "unit: TEST" that unit test under the same name, instead of the
-# adapter. Exit 1, with a reason, if the patch does not apply as it stands.
+#   usage: conformance/mutants/build.sh PATCH FOLDER COMPILER [FLAG...] -- ADAPTER... -- PROGRAM...
+# ADAPTER, PROGRAM: objects, archives and libraries of mooncheck-adapter-example and of mooncheck.
+# Makes FOLDER/mooncheck-adapter-example; of a patch with a line "unit: TEST" that unit test, with a line "sim: ..." mooncheck, under
+# the same name. Exit 1, with a reason, if the patch does not apply as it stands.
 set -eu
 patch=$1
 folder=$2
@@ -40,17 +41,29 @@ compile_one() { # file to compile, name of its object
 for source in $sources; do
     compile_one "$folder/tree/$source" "$source"
 done
-unit=$(sed -n '/^--- /q; s/^unit: *//p' "$patch")
+field() { # NAME: the rest of the patch's line "NAME: ..."
+    sed -n "/^--- /q; s/^$1: *//p" "$patch"
+}
+unit=$(field unit)
+# Of the two lists the one that this patch needs; a unit test has a main of its own.
+list=adapter
+for item in "$@"; do
+    shift
+    case $item in
+    --) list=program && continue ;;
+    */cli/main.o) [ -z "$unit" ] || continue ;;
+    esac
+    if { [ -n "$unit" ] || [ -n "$(field sim)" ]; } && [ "$list" = adapter ]; then continue; fi
+    if [ -z "$unit" ] && [ -z "$(field sim)" ] && [ "$list" = program ]; then continue; fi
+    set -- "$@" "$item"
+done
 if [ -n "$unit" ]; then
     for source in "$unit.c" ref/base/unit.c; do
         compile_one "$source" "$source"
     done
-    for item in "$@"; do # all but the adapter, which has a main of its own
-        shift
-        case $item in */adapters/example.o) ;; *) set -- "$@" "$item" ;; esac
-    done
     set -- "$@" -lcunit
+    case $unit in ref/daemon/* | ref/fabric/*) set -- "$@" -luv -libverbs ;; esac
 fi
 # shellcheck disable=SC2086
-$compile $objects "$@" -o "$folder/mooncheck-adapter-example"
+$compile $objects -Wl,--start-group "$@" -Wl,--end-group -o "$folder/mooncheck-adapter-example"
 rm -rf "$folder/tree" $objects

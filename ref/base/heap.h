@@ -26,6 +26,8 @@ struct moon_heap {
 
 void moon_heap_open(struct moon_heap *heap, struct moon_memory *memory);
 void moon_heap_close(struct moon_heap *heap); /* idempotent; nodes are forgotten */
+/* Room for `more` additions: until so many have been made, moon_heap_add cannot fail. Returns 0 or MOON_ERR_MEMORY. */
+int moon_heap_reserve(struct moon_heap *heap, size_t more);
 /* Adds a node that is in no heap. O(log n). Returns 0 or MOON_ERR_MEMORY: nothing changed. */
 int moon_heap_add(struct moon_heap *heap, struct moon_heap_node *node, moon_ns time_ns);
 /* Moves a node that is in to another time; among equal times it is then the last. O(log n), cannot fail. */

@@ -140,6 +140,8 @@ enum moon_json_style {
  * them. Numbers keep their text (so NaN and infinities are written as Python writes them). Fails only through
  * text->failed. */
 void moon_json_write(const struct moon_json *value, enum moon_json_style style, struct moon_text *out);
+/* Writes bytes as a JSON string, quotes included, as moon_json_write does. */
+void moon_json_quote(const char *bytes, size_t length, struct moon_text *out);
 
 /* Equality of content: member order in objects does not matter, array order does; integers by exact value, reals by
  * double (NaN equals NaN), an integer never equals a real or a boolean. */

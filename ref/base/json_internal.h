@@ -19,9 +19,6 @@ void moon_json_append(struct moon_json *parent, struct moon_json *child);
  * `length` with anything that does not continue the number. */
 void moon_json_number_set(struct moon_json *value, const char *text, size_t length, locale_t c_locale);
 
-/* Writes bytes as a JSON string, quotes included. */
-void moon_json_quote(const char *bytes, size_t length, struct moon_text *out);
-
 /* Text that lives in a buffer of fixed size: what does not fit is dropped and `failed` says so. */
 struct moon_json_small_text {
     struct moon_memory memory; /* first member */

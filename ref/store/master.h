@@ -40,8 +40,10 @@ void moon_master_close(struct moon_master *master); /* NULL is fine */
 moon_ns moon_master_deadline(const struct moon_master *master);
 void moon_master_tick(struct moon_master *master);
 
-/* All calls below: texts are borrowed for the call; the result is MOON_STORE_OK or a code of moon_store_code (among
- * them MOON_STORE_INTERNAL_ERROR when memory refused; nothing has changed then). Sources: STORE-... in SPEC.md. */
+/* All calls below: texts are borrowed for the call; the result is MOON_STORE_OK or a code of moon_store_code, among
+ * them INTERNAL_ERROR when memory refused (nothing has changed then, but for what a remount has mounted already) and
+ * UNAVAILABLE_IN_CURRENT_STATUS when there are 65536 clients or segments. Sources: STORE-010 to STORE-064 in SPEC.md.
+ * What changes is recorded as STORE-070 says. */
 
 /* ---- segments and clients */
 
@@ -52,11 +54,14 @@ struct moon_segment {
     struct moon_bytes te_endpoint, protocol, host_id;
 };
 
+/* STORE-010 to STORE-012: mounting what is mounted, and unmounting what is not, is OK. INVALID_PARAMS for a segment
+ * without memory, one that ends beyond 2^64, or that overlaps another one of this client at the same endpoint. */
 int moon_master_mount(struct moon_master *master, struct moon_uuid client, const struct moon_segment *segment);
+/* Mounts those that are not mounted, passes wrong ones over, and makes the client alive (STORE-013). */
 int moon_master_remount(struct moon_master *master, struct moon_uuid client, const struct moon_segment segments[],
                         size_t count);
 int moon_master_unmount(struct moon_master *master, struct moon_uuid client, struct moon_uuid segment);
-/* *alive: OK (1) or NEED_REMOUNT (2). */
+enum moon_client_status { MOON_CLIENT_OK = 1, MOON_CLIENT_NEED_REMOUNT = 2 };
 int moon_master_ping(struct moon_master *master, struct moon_uuid client, int64_t *view_version, int *client_status);
 
 /* ---- objects */
@@ -86,19 +91,25 @@ struct moon_put_options {
     size_t preferred_count;
 };
 
+/* STORE-030, STORE-040: both grant a lease of settings.lease_ttl_ns. A query answers OBJECT_NOT_FOUND, or
+ * REPLICA_IS_NOT_READY before the put's end. */
 int moon_master_exist(struct moon_master *master, struct moon_bytes tenant, struct moon_bytes key, bool *exists);
 int moon_master_query(struct moon_master *master, struct moon_bytes tenant, struct moon_bytes key,
                       struct moon_replica_list *list);
+/* STORE-020, STORE-031, STORE-033: INVALID_PARAMS (no key, no bytes, no replica), OBJECT_ALREADY_EXISTS,
+ * NO_AVAILABLE_HANDLE. *list: where to write; fewer replicas than asked for are a success. */
 int moon_master_put_start(struct moon_master *master, struct moon_uuid client, struct moon_bytes tenant,
                           struct moon_bytes key, uint64_t length, const struct moon_put_options *options,
                           struct moon_replica_list *list);
-/* replica_type as on the wire: 0 MEMORY, 4 ALL; others complete nothing. */
+/* STORE-032: OBJECT_NOT_FOUND, ILLEGAL_CLIENT (not the writer); revoke: INVALID_WRITE (ended already). replica_type as
+ * on the wire: 0 MEMORY, 4 ALL; others complete and revoke nothing. */
 int moon_master_put_end(struct moon_master *master, struct moon_uuid client, struct moon_bytes tenant,
                         struct moon_bytes key, int replica_type);
 int moon_master_put_revoke(struct moon_master *master, struct moon_uuid client, struct moon_bytes tenant,
                            struct moon_bytes key, int replica_type);
+/* STORE-042: OBJECT_NOT_FOUND, OBJECT_HAS_LEASE unless forced, REPLICA_IS_NOT_READY also then. */
 int moon_master_remove(struct moon_master *master, struct moon_bytes tenant, struct moon_bytes key, bool force);
-/* Number of objects removed; protected ones are passed over. An empty tenant means all. */
+/* Number of objects removed; protected ones are passed over. An empty tenant means all (STORE-038). */
 int64_t moon_master_remove_all(struct moon_master *master, struct moon_bytes tenant, bool force);
 
 /* ---- what there is, for tests, metrics and checks. held_bytes: memory of objects that are gone, kept because a lease

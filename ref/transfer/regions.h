@@ -20,19 +20,22 @@ struct moon_region {
     uint32_t lkey, rkey;
 };
 
+/* rows: in the order of their addition, as descriptors list them; by_address: their places, ordered by address. */
 struct moon_regions {
     struct moon_memory *memory;
-    struct moon_region *rows; /* by address */
-    size_t count, capacity;
+    struct moon_region *rows;
+    size_t *by_address;
+    size_t count, row_capacity, address_capacity;
 };
 
 void moon_regions_open(struct moon_regions *regions, struct moon_memory *memory);
-void moon_regions_close(struct moon_regions *regions);
-/* Returns 0, MOON_ERR_RANGE (empty, wraps, or overlaps a region that is there) or MOON_ERR_MEMORY. */
+void moon_regions_close(struct moon_regions *regions); /* idempotent */
+/* Returns 0, MOON_ERR_RANGE (empty, wraps, or overlaps a region that is there; TRANSFER-002) or MOON_ERR_MEMORY. */
 int moon_regions_add(struct moon_regions *regions, const struct moon_region *region);
 /* Forgets the region that begins at `address`; MOON_ERR_RANGE if there is none. */
 int moon_regions_remove(struct moon_regions *regions, uint64_t address);
-/* The region that all of [address, address + length) lies in, NULL if there is none or length is 0 (WIRE-05x). */
+/* The region that all of [address, address + length) lies in, NULL if there is none or length is 0 (TRANSFER-003). It
+ * is good until the next add or remove. */
 const struct moon_region *moon_regions_find(const struct moon_regions *regions, uint64_t address, uint64_t length);
 
 #ifdef __cplusplus

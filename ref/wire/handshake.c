@@ -114,9 +114,10 @@ int moon_wire_read_descriptor(struct moon_arena *arena, const char *json, size_t
                                 moon_json_type_name(tree));
     if (!status)
         status = read_texts(tree, &read, error);
-    if (!status)
-        status = moon_json_get_int(source, tree, "tcp_data_port", strcmp(read.protocol, "tcp") == 0, 1, UINT16_MAX,
-                                   &port, error);
+    if (!status) {
+        bool tcp = strcmp(read.protocol, "tcp") == 0; /* others say 0 */
+        status = moon_json_get_int(source, tree, "tcp_data_port", tcp, tcp, UINT16_MAX, &port, error);
+    }
     if (!status)
         status = moon_json_get_int(source, tree, "tcp_proto_version", false, 0, INT32_MAX, &version, error);
     if (!status)

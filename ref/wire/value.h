@@ -17,6 +17,7 @@ extern "C" {
  *   bytes, length  string: borrowed, of the message or of the JSON tree; any bytes
  *   first          vector, struct: the elements in order; map: key and value in turn; optional, expected, variant: the
  *                  one value, if there is one
+ *   last           vector: the last element, set by moon_wire_append only (build.h)
  *   count          number of those; of a map: of keys and values
  *   offset         place of the value in the message, from its first byte */
 struct moon_wire_value {
@@ -24,7 +25,7 @@ struct moon_wire_value {
     uint64_t number, second;
     const uint8_t *bytes;
     size_t length;
-    struct moon_wire_value *first, *next;
+    struct moon_wire_value *first, *next, *last;
     size_t count;
     size_t offset;
 };
