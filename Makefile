@@ -124,7 +124,7 @@ MUTANTS := $(patsubst conformance/mutants/%.patch,$(BUILD)/mutants/%/mooncheck-a
 .DEFAULT_GOAL := all
 
 # ---- use
-DAEMONS := mooncheck-master mooncheck-client
+DAEMONS := mooncheck-master mooncheck-client mooncheck-rdma
 all: $(foreach p,mooncheck mooncheck-report mooncheck-adapter-example $(DAEMONS),$(BUILD)/gcc/$(p)) ## build the programs (build/gcc/mooncheck)
 
 SEED_MUTANT := $(BUILD)/mutants/seed-as-number/mooncheck-adapter-example # a case of hash.processes asks it
@@ -141,7 +141,7 @@ install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library
 	    'Version: $(VERSION)' 'Requires.private: libcrypto libxxhash' 'Cflags: -I$${includedir}/mooncheck' \
 	    'Libs: -L$${libdir} -lmooncheck -lcrypto -lxxhash' > $(BUILD)/install/mooncheck.pc
 	$(Q)rm -f $(BUILD)/install/libmooncheck.a && ar rcs $(BUILD)/install/libmooncheck.a \
-	    $(patsubst %.c,$(BUILD)/gcc/obj/%.o,$(filter ref/%,$(LIBRARY)))
+	    $(patsubst %.c,$(BUILD)/gcc/obj/%.o,$(filter-out ref/daemon/%,$(filter ref/%,$(LIBRARY))))
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(Q)install -m 755 $(foreach p,mooncheck mooncheck-report $(DAEMONS),$(BUILD)/gcc/$(p)) $(DESTDIR)$(PREFIX)/bin/
@@ -149,7 +149,7 @@ install: all ## install under $(DESTDIR)$(PREFIX): programs, headers and library
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	$(Q)install -m 644 $(BUILD)/install/mooncheck.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mooncheck
-	$(Q)for h in $(filter-out ref/base/unit.h %/fuzz_object.h %_internal.h,$(wildcard ref/*/*.h)); do \
+	$(Q)for h in $(filter-out ref/base/unit.h ref/daemon/% %/fuzz_object.h %_internal.h,$(wildcard ref/*/*.h)); do \
 	    install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/mooncheck/$$h || exit 1; done
 uninstall: ## remove what install put there
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/mooncheck $(DESTDIR)$(PREFIX)/lib/libmooncheck.a \
@@ -166,7 +166,7 @@ bench: all ## measure hashing and the connector beside libcrypto, memory and Pyt
 # ---- check
 CHECK_VARIANTS := gcc clang asan ubsan tsan coverage
 PROGRAMS = $(foreach v,$(CHECK_VARIANTS),$(foreach p,mooncheck mooncheck-report mooncheck-adapter-example $(DAEMONS),$(BUILD)/$(v)/$(p)) \
-               $(TESTS:%.c=$(BUILD)/$(v)/test/%)) $(RUN_ADAPTERS) $(MUTANTS) $(FUZZERS:%.c=$(BUILD)/fuzz/bin/%)
+               $(TESTS:%.c=$(BUILD)/$(v)/test/%)) $(RUN_ADAPTERS) $(BUILD)/gcc-O0/mooncheck $(BUILD)/gcc-O3/mooncheck $(MUTANTS) $(FUZZERS:%.c=$(BUILD)/fuzz/bin/%)
 check: deps-check $(PROGRAMS) ## everything CI runs: slices with time budgets (ONLY="unit vectors" for some)
 	$(Q)BUILD=$(BUILD) MOONCHECK_LOGS=$(BUILD)/check conformance/checks/slices.sh conformance/checks/check.slices $(ONLY)
 check-full: deps-check $(PROGRAMS) ## everything at full length; results in reports/full

@@ -29,10 +29,6 @@ struct drawing {
     size_t differences;
 };
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 /* Compares both answers to one case. Returns as moon_compare. */
 static int compare(struct drawing *drawing, struct moon_arena *arena, const struct moon_question *ours,
                    const struct moon_question *theirs, struct moon_difference *difference) {
@@ -111,7 +107,7 @@ static int keep(struct drawing *drawing, const char *id, const struct moon_quest
         small = moon_shrink(arena, given, still_differs, &shrinking, MOON_DRAWN_SHRINK_TRIES);
     struct moon_question theirs = {.suite = drawing->suite, .profile = drawing->setting->profile, .given = small};
     if (!small || moon_target_ask(drawing->target, arena, &theirs, 1, drawing->error) != 0)
-        return no_memory(drawing->error);
+        return moon_no_memory(drawing->error);
     if (!drawing->file)
         drawing->file = moon_draw_file(arena, drawing->suite, moon_target_name(drawing->target),
                                        moon_target_version(drawing->target));
@@ -119,7 +115,7 @@ static int keep(struct drawing *drawing, const char *id, const struct moon_quest
         moon_draw_keep(arena, drawing->file, id, drawing->setting->profile, small, theirs.answer,
                        moon_random_case(theirs.answer) ? "drawn; the reference differs; values are random"
                                                        : "drawn; the reference differs");
-    return moon_json_broken(drawing->file) ? no_memory(drawing->error) : 0;
+    return moon_json_broken(drawing->file) ? moon_no_memory(drawing->error) : 0;
 }
 
 static const char *tell_given(struct moon_arena *arena, const struct moon_question *question) {
@@ -179,7 +175,7 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
     struct moon_result_case *one =
         moon_judge_add(result, id, drawing->kind, drawing->suite->name, setting->profile->name);
     if (!one)
-        return no_memory(drawing->error);
+        return moon_no_memory(drawing->error);
     one->duration_ns = theirs->duration_ns;
     int status = 0;
     if (ours->reply != MOON_REPLY_RESULT) {
@@ -193,7 +189,7 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
         one->outcome = status == 0 ? MOON_OUTCOME_PASS : MOON_OUTCOME_FAIL;
     }
     if (status == MOON_ERR_MEMORY || !one->reason)
-        return no_memory(drawing->error);
+        return moon_no_memory(drawing->error);
     if (name_deviations(drawing, ours, one) != 0)
         return MOON_ERR_MEMORY;
     if (moon_outcome_is_failure(one->outcome)) {
@@ -202,7 +198,7 @@ static int judge_case(struct drawing *drawing, const char *id, const struct moon
         one->seen = moon_difference_seen(arena, &difference);
         one->reproduce = tell_reproduce(drawing, id);
         if (!one->done || !one->seen || !one->reproduce)
-            return no_memory(drawing->error);
+            return moon_no_memory(drawing->error);
     }
     moon_result_count(result, one);
     if (one->outcome != MOON_OUTCOME_FAIL || drawing->differences >= MOON_DRAWN_KEPT_MAX)
@@ -216,7 +212,7 @@ static int draw_case(struct drawing *drawing, struct moon_arena *arena, uint64_t
     const struct moon_drawn_setting *setting = drawing->setting;
     int status = moon_draw(arena, drawing->suite, setting->profile, setting->seed, number, given);
     if (status == 0 || status == MOON_ERR_MEMORY)
-        return status ? no_memory(drawing->error) : 0;
+        return status ? moon_no_memory(drawing->error) : 0;
     return moon_fail(drawing->error, status, NULL,
                      "the harness's fault: %s cannot draw case %" PRIu64 " of seed %" PRIu64, drawing->suite->name,
                      number, setting->seed);
@@ -235,7 +231,7 @@ static int judge_batch(struct drawing *drawing, uint64_t from, uint64_t to) {
         struct moon_json *given = NULL;
         ids[count] = moon_draw_id(drawing->result->arena, drawing->suite, setting->profile, setting->seed, i);
         if (!ids[count])
-            status = no_memory(drawing->error);
+            status = moon_no_memory(drawing->error);
         else if (setting->only && fnmatch(setting->only, ids[count], 0) != 0)
             continue;
         else
@@ -260,11 +256,12 @@ static int write_file(struct drawing *drawing) {
     const char *path = moon_arena_format(drawing->result->arena, "%s/drawn-%s-%s-%" PRIu64 ".json", setting->folder,
                                          drawing->suite->name, setting->profile->name, setting->seed);
     if (!path || moon_io_make_folder(setting->folder, drawing->error) != 0)
-        return path ? MOON_ERR_IO : no_memory(drawing->error);
+        return path ? MOON_ERR_IO : moon_no_memory(drawing->error);
     moon_text_open(&text, moon_memory_heap());
     moon_json_write(drawing->file, MOON_JSON_PRETTY, &text);
     moon_text_char(&text, '\n');
-    int status = text.failed ? no_memory(drawing->error) : moon_io_write(path, text.data, text.length, drawing->error);
+    int status =
+        text.failed ? moon_no_memory(drawing->error) : moon_io_write(path, text.data, text.length, drawing->error);
     moon_text_close(&text);
     return status;
 }
@@ -284,7 +281,7 @@ static int judge_suite(struct drawing *drawing) {
         struct moon_result_case *one =
             moon_judge_add(drawing->result, drawing->kind, drawing->kind, drawing->suite->name, setting->profile->name);
         if (!one)
-            return no_memory(drawing->error);
+            return moon_no_memory(drawing->error);
         one->outcome = MOON_OUTCOME_SKIP;
         one->reason = "the target does not offer this suite or profile";
         moon_result_count(drawing->result, one);
@@ -317,7 +314,7 @@ int moon_drawn_judge(struct moon_target *target, const struct moon_drawn_setting
         if (!wanted(setting, drawing.suite))
             continue;
         drawing.kind = moon_draw_kind(result->arena, drawing.suite, setting->profile, setting->seed);
-        status = drawing.kind ? judge_suite(&drawing) : no_memory(error);
+        status = drawing.kind ? judge_suite(&drawing) : moon_no_memory(error);
     }
     moon_target_close(reference);
     return status;

@@ -30,10 +30,6 @@ struct judge {
     size_t done, all;
 };
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 struct moon_result_case *moon_judge_add(struct moon_result *result, const char *id, const char *kind, const char *suite,
                                         const char *profile) {
     const struct moon_requirement *requirement = moon_requirement_of(kind, moon_profile_find(profile, NULL));
@@ -59,7 +55,7 @@ int moon_judge_open_deviations(struct moon_judge_deviations *deviations, struct 
         enum moon_deviation deviation = (enum moon_deviation)i;
         deviations->edges[i] =
             moon_arena_format(arena, "%s %s", moon_deviation_edge(deviation), moon_deviation_text(deviation));
-        status = deviations->edges[i] ? 0 : no_memory(error);
+        status = deviations->edges[i] ? 0 : moon_no_memory(error);
     }
     return status;
 }
@@ -81,7 +77,7 @@ int moon_judge_name_deviations(const struct moon_judge_deviations *deviations, s
             moon_deviations_row(&deviations->table, (enum moon_deviation)__builtin_ctzll(notes->taken));
         one->required = moon_arena_format(arena, "[%s ALT] %s", row->requirement, row->strict);
     }
-    return names && one->required ? 0 : no_memory(error);
+    return names && one->required ? 0 : moon_no_memory(error);
 }
 
 void moon_judge_quote(struct moon_text *out, const char *word) {
@@ -165,7 +161,7 @@ static int judge_answer(struct judge *judge, const struct moon_vector *vector, c
         return 0;
     }
     if (status == MOON_ERR_MEMORY)
-        return no_memory(judge->error);
+        return moon_no_memory(judge->error);
     one->outcome = status == 0 ? MOON_OUTCOME_PASS : MOON_OUTCOME_FAIL;
     if (status != 0) {
         one->expected = difference.expected;
@@ -221,7 +217,7 @@ static int finish_case(struct judge *judge, const struct moon_vector *vector, st
     }
     moon_result_count(judge->result, one);
     bool whole = one->reason && one->expected && one->seen && one->done && one->reproduce;
-    return whole ? 0 : no_memory(judge->error);
+    return whole ? 0 : moon_no_memory(judge->error);
 }
 
 /* Asks a second process the random cases of the batch. */
@@ -246,7 +242,7 @@ static int ask_seconds(struct judge *judge) {
         }
         batch->seconds[places[i]] = asked[i];
     }
-    return status == MOON_ERR_MEMORY ? no_memory(judge->error) : 0;
+    return status == MOON_ERR_MEMORY ? moon_no_memory(judge->error) : 0;
 }
 
 static int ask_batch(struct judge *judge) {
@@ -287,7 +283,7 @@ static int take_case(struct judge *judge, const struct moon_vector *vector) {
     struct moon_result_case *one =
         moon_judge_add(result, vector->id, vector->kind, vector->suite->name, vector->profile->name);
     if (!one)
-        return no_memory(judge->error);
+        return moon_no_memory(judge->error);
     bool suite = moon_target_offers_suite(judge->target, vector->suite->name);
     if (!suite || !moon_target_offers_profile(judge->target, vector->profile->name)) {
         one->outcome = MOON_OUTCOME_SKIP;
@@ -312,7 +308,7 @@ static int add_known_faults(struct judge *judge) {
     while (known && (entry = moon_known_fault(known, entry, judge->setting->today, result->arena, &why)) != NULL) {
         struct moon_result_case *one = moon_result_add(result);
         if (!one || !why)
-            return no_memory(judge->error);
+            return moon_no_memory(judge->error);
         one->id = moon_arena_format(result->arena, "known.entry.line_%u", (unsigned)entry->place->line);
         one->suite = "known";
         one->level = "MUST";
@@ -321,7 +317,7 @@ static int add_known_faults(struct judge *judge) {
         one->reason = why;
         moon_result_count(result, one);
         if (!one->id)
-            return no_memory(judge->error);
+            return moon_no_memory(judge->error);
     }
     return 0;
 }
@@ -330,7 +326,7 @@ int moon_judge_vectors(struct moon_target *target, const struct moon_vectors *ve
                        const struct moon_judge_setting *setting, struct moon_result *result, struct moon_error *error) {
     struct judge *judge = moon_arena_alloc(result->arena, sizeof *judge);
     if (!judge)
-        return no_memory(error);
+        return moon_no_memory(error);
     *judge = (struct judge){.target = target, .setting = setting, .result = result, .error = error};
     size_t taken = 0;
     int status = moon_judge_open_deviations(&judge->deviations, result->arena, error);

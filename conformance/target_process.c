@@ -12,10 +12,6 @@
 
 enum { GRACE_MS = 2000, QUOTED_BYTES = 120 };
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 static uint64_t deadline_after(int64_t timeout_ms) {
     return moon_now_ns() + (uint64_t)timeout_ms * 1000000U;
 }
@@ -144,7 +140,7 @@ static int start(struct moon_adapter *adapter, struct moon_error *error) {
     moon_json_set(&adapter->arena, question, "protocol", moon_json_int(&adapter->arena, 1));
     moon_json_set(&adapter->arena, question, "folder", moon_json_string(&adapter->arena, adapter->folder));
     if (moon_json_broken(question))
-        return no_memory(error);
+        return moon_no_memory(error);
     int64_t timeout_ms = adapter->setting.case_timeout_ms;
     if (timeout_ms < MOON_TARGET_START_TIMEOUT_MS_MIN)
         timeout_ms = MOON_TARGET_START_TIMEOUT_MS_MIN;
@@ -163,7 +159,7 @@ static int open_schemas(struct moon_adapter *adapter, struct moon_error *error) 
     int status = moon_schema_open(&adapter->protocol, &adapter->arena, "protocol", error);
     adapter->suite_schemas = moon_arena_array(&adapter->arena, count, sizeof *adapter->suite_schemas);
     if (status == 0 && !adapter->suite_schemas)
-        status = no_memory(error);
+        status = moon_no_memory(error);
     for (size_t i = 0; i < count && status == 0; i++)
         status = moon_schema_open(&adapter->suite_schemas[i], &adapter->arena, moon_suites()[i]->name, error);
     return status;
@@ -199,7 +195,7 @@ int moon_adapter_stop(struct moon_adapter *adapter, struct moon_error *error) {
     struct moon_json *message = NULL;
     struct moon_json *question = order(&adapter->arena, "stop");
     if (moon_json_broken(question))
-        return no_memory(error);
+        return moon_no_memory(error);
     if (!adapter->running)
         return moon_fail(error, MOON_ERR_IO, NULL, "the adapter does not run any more");
     int status = exchange(adapter, &adapter->arena, question, "stop", "stop_answer", GRACE_MS, &message, error);
@@ -397,7 +393,7 @@ int moon_adapter_ask(struct moon_adapter *adapter, struct moon_arena *arena, str
     }
     for (size_t i = 0; i < count; i++)
         if (questions[i].reply != MOON_REPLY_RESULT && !questions[i].reason)
-            return no_memory(error);
+            return moon_no_memory(error);
     return 0;
 }
 

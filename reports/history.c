@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histories: collecting, reading, writing, and the digest that names a run (HIST-004, HIST-005). */
+/* Histories: adding, reading, writing, and the digest that names a run (HIST-004, HIST-005). */
 #include "reports/history.h"
 
 #define XXH_STATIC_LINKING_ONLY /* the state's size */
@@ -71,14 +71,6 @@ void moon_history_add(struct moon_history *history, const struct moon_record *re
     }
     *room = copy;
     history->count++;
-}
-
-static void collect(struct moon_recorder *self, const struct moon_record *record) {
-    moon_history_add(((struct moon_history_collector *)self)->history, record);
-}
-
-void moon_history_collect(struct moon_history_collector *collector, struct moon_history *history) {
-    *collector = (struct moon_history_collector){.recorder = {collect}, .history = history};
 }
 
 /* ---- reading */

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Records of one run. After collecting in a simulation: in (time, node, n) order. After reading from nodes' files: in
+/* Records of one run. As they are added; in a simulation: in (time, node, n) order. After reading from nodes' files: in
  * an order that respects each node's own order and every message's send before its recv. Texts live in `arena`. */
 struct moon_history {
     struct moon_arena arena;
@@ -23,13 +23,6 @@ void moon_history_open(struct moon_history *history, struct moon_memory *memory)
 void moon_history_close(struct moon_history *history);
 /* Copies a record (with its node, boot, n, time, clock) to the end. Without memory it is left out: `failed`. */
 void moon_history_add(struct moon_history *history, const struct moon_record *record);
-
-/* A recorder that adds what it gets. Pass &collector.recorder. */
-struct moon_history_collector {
-    struct moon_recorder recorder;
-    struct moon_history *history;
-};
-void moon_history_collect(struct moon_history_collector *collector, struct moon_history *history);
 
 /* Adds the records of JSON Lines, of one node's file or of a whole history that was written; `source` names it in
  * errors. A last line that is cut (the node was killed while writing) is left out. Errors: of moon_record_read_json

@@ -12,15 +12,9 @@ static int compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
 }
 
-static int compare_nodes(const struct moon_record *a, const struct moon_record *b) {
-    size_t common = a->node.length < b->node.length ? a->node.length : b->node.length;
-    int order = common ? memcmp(a->node.data, b->node.data, common) : 0;
-    return order ? order : compare_numbers(a->node.length, b->node.length);
-}
-
 /* As a node's own log has them. */
 static int compare_places(const struct moon_record *a, const struct moon_record *b) {
-    int order = compare_nodes(a, b);
+    int order = moon_bytes_compare(a->node, b->node);
     if (order == 0)
         order = compare_numbers(a->boot, b->boot);
     return order ? order : compare_numbers(a->n, b->n);
@@ -72,7 +66,7 @@ static int check_logs(const struct moon_record **rows, size_t count, struct moon
     for (size_t i = 1; i < count; i++) {
         if (compare_places(rows[i - 1], rows[i]) == 0)
             return fail_at(error, rows[i], "is there twice");
-        bool one_process = compare_nodes(rows[i - 1], rows[i]) == 0 && rows[i - 1]->boot == rows[i]->boot;
+        bool one_process = moon_bytes_equal(rows[i - 1]->node, rows[i]->node) && rows[i - 1]->boot == rows[i]->boot;
         if (one_process && same_clock(rows[i - 1], rows[i]) && rows[i - 1]->time_ns > rows[i]->time_ns)
             return fail_at(error, rows[i], "is earlier than the record before it");
     }
@@ -116,7 +110,8 @@ static struct message *find_message(const struct merge *merge, uint64_t msg) {
 static int add_message(struct merge *merge, size_t row) {
     struct message *message = find_message(merge, merge->rows[row]->msg);
     if (message) {
-        message->ambiguous = message->ambiguous || compare_nodes(merge->rows[row], merge->rows[message->row]) != 0;
+        message->ambiguous =
+            message->ambiguous || !moon_bytes_equal(merge->rows[row]->node, merge->rows[message->row]->node);
         return 0;
     }
     message = moon_arena_alloc(&merge->arena, sizeof *message);
@@ -140,7 +135,7 @@ static int find_lanes(struct merge *merge) {
     if (!merge->lanes)
         return MOON_ERR_MEMORY;
     for (size_t i = 0; i < merge->count; i++) {
-        if (i == 0 || compare_nodes(merge->rows[i - 1], merge->rows[i]) != 0)
+        if (i == 0 || !moon_bytes_equal(merge->rows[i - 1]->node, merge->rows[i]->node))
             merge->lanes[merge->lane_count++].next = i;
         merge->lanes[merge->lane_count - 1].end = i + 1;
     }
@@ -281,22 +276,30 @@ static int order(const struct moon_history *history, const struct moon_record **
     return status;
 }
 
+/* The records in their new order, in `sorted`, which has room for as many. */
+static int reorder(const struct moon_history *history, const struct moon_record **rows,
+                   const struct moon_record **spare, struct moon_record *sorted, struct moon_error *error) {
+    const struct moon_record **ordered = rows;
+    int status = order(history, rows, spare, &ordered, error);
+    for (size_t i = 0; status == 0 && i < history->count; i++)
+        sorted[i] = *ordered[i];
+    return status;
+}
+
 int moon_history_merge(struct moon_history *history, struct moon_error *error) {
     struct moon_memory *memory = history->arena.memory;
     size_t count = history->count, rows_bytes = count * sizeof(struct moon_record *);
+    int status = MOON_ERR_MEMORY;
     if (count < 2)
         return 0;
     const struct moon_record **rows = memory->resize(memory, NULL, 0, rows_bytes);
-    const struct moon_record **spare = memory->resize(memory, NULL, 0, rows_bytes), **ordered = rows;
+    const struct moon_record **spare = memory->resize(memory, NULL, 0, rows_bytes);
     struct moon_record *records = memory->resize(memory, NULL, 0, history->capacity * sizeof *records);
-    int status;
     if (rows && spare && records)
-        status = order(history, rows, spare, &ordered, error);
+        status = reorder(history, rows, spare, records, error);
     else
-        status = moon_fail(error, MOON_ERR_MEMORY, NULL, "no memory to order a history");
+        moon_fail(error, MOON_ERR_MEMORY, NULL, "no memory to order a history");
     if (status == 0) {
-        for (size_t i = 0; i < count; i++)
-            records[i] = *ordered[i];
         struct moon_record *before = history->records;
         history->records = records;
         records = before;

@@ -202,10 +202,9 @@ static void a_last_line_that_is_cut_is_left_out(void) {
     scene_close(&s);
 }
 
-static void what_is_collected_is_a_copy_and_comes_back_from_its_lines(void) {
+static void what_is_added_is_a_copy_and_comes_back_from_its_lines(void) {
     struct scene s;
     struct moon_history again;
-    struct moon_history_collector collector;
     char key[] = "k\xff", node[] = "node", what[] = "put";
     struct moon_record record = {.kind = MOON_RECORD_OK, .what = what};
     record.has = MOON_RECORD_HAS_KEY | MOON_RECORD_HAS_TENANT | MOON_RECORD_HAS_CAUSE | MOON_RECORD_HAS_EXTENT;
@@ -213,10 +212,9 @@ static void what_is_collected_is_a_copy_and_comes_back_from_its_lines(void) {
     record.key = record.tenant = record.cause = record.extent.segment = moon_bytes_of(key);
     scene_open(&s);
     moon_history_open(&again, moon_memory_heap());
-    moon_history_collect(&collector, &s.history);
-    collector.recorder.record(&collector.recorder, &record);
+    moon_history_add(&s.history, &record);
     record.n = 1;
-    collector.recorder.record(&collector.recorder, &record);
+    moon_history_add(&s.history, &record);
     uint64_t digest = moon_history_digest(&s.history, moon_memory_heap());
     memset(key, 'x', 2);
     memset(node, 'x', 4);
@@ -315,8 +313,8 @@ int main(int argc, char *argv[]) {
         {"gaps, cuts and doctored lines are told with file and line",
          gaps_cuts_and_doctored_lines_are_told_with_file_and_line},
         {"a last line that is cut is left out", a_last_line_that_is_cut_is_left_out},
-        {"what is collected is a copy and comes back from its lines",
-         what_is_collected_is_a_copy_and_comes_back_from_its_lines},
+        {"what is added is a copy and comes back from its lines",
+         what_is_added_is_a_copy_and_comes_back_from_its_lines},
         {"a large history merges with every send before its recv",
          a_large_history_merges_with_every_send_before_its_recv},
         {"refused memory is told and nothing leaks", refused_memory_is_told_and_nothing_leaks},

@@ -33,9 +33,9 @@ struct moon_sim *moon_sim_open(struct moon_memory *memory, uint64_t seed, const 
 }
 
 static void free_node(struct moon_sim *sim, struct moon_sim_node *node) {
+    moon_sim_event_cancel(sim, &node->tick);
     moon_sim_verbs_reset(node);
     moon_sim_memory_release(&node->memory);
-    moon_text_close(&node->held);
     while (node->hardware) {
         struct moon_sim_hardware *hardware = node->hardware;
         node->hardware = hardware->next;
@@ -63,15 +63,6 @@ moon_ns moon_sim_now(const struct moon_sim *sim) {
     return sim->now_ns;
 }
 
-struct moon_random *moon_sim_random(struct moon_sim *sim) {
-    return &sim->world;
-}
-
 bool moon_sim_failed(const struct moon_sim *sim) {
     return sim->failed;
-}
-
-void moon_sim_set_watch(struct moon_sim *sim, moon_sim_watch watch, void *context) {
-    sim->watch = watch;
-    sim->watch_context = context;
 }

@@ -31,8 +31,7 @@ struct moon_sim_settings moon_sim_defaults(void); /* 10 us to 2 ms, 64 KiB, 100,
 struct moon_sim *moon_sim_open(struct moon_memory *memory, uint64_t seed, const struct moon_sim_settings *settings,
                                struct moon_recorder *recorder);
 void moon_sim_close(struct moon_sim *sim);
-moon_ns moon_sim_now(const struct moon_sim *sim);          /* simulated time, from 0 */
-struct moon_random *moon_sim_random(struct moon_sim *sim); /* for workloads and faults */
+moon_ns moon_sim_now(const struct moon_sim *sim); /* simulated time, from 0 */
 
 /* A node with its own host address ("10.0.0.1"). Not running yet. NULL: no memory, or the name or host is taken. */
 struct moon_sim_node *moon_sim_add(struct moon_sim *sim, const char *name, const char *host,
@@ -52,11 +51,8 @@ struct moon_environment *moon_sim_node_environment(struct moon_sim_node *node);
 /* Verbs of the node's one device; registered memory, queue pairs and completions are modelled. */
 struct moon_verbs *moon_sim_node_verbs(struct moon_sim_node *node);
 
-const char *moon_sim_node_name(const struct moon_sim_node *node);
-
 /* ---- faults. Each is recorded (kind fault; what: boot, halt, kill, stop, continue, partition, heal, break; the last
- * three for both nodes, with the other's name as cause). From within the node's own call it happens when that call
- * returns, and from the fault on nothing that the node does has an effect. */
+ * three for both nodes, with the other's name as cause). Between two events, never from within a node's own call. */
 
 /* Now, without halt. Bytes on the wire still arrive. Peers' streams end after a delay: BROKEN, or PEER if the node had
  * read all and the dice say so. */
@@ -67,26 +63,9 @@ void moon_sim_partition(struct moon_sim_node *a, struct moon_sim_node *b); /* no
 void moon_sim_heal(struct moon_sim_node *a, struct moon_sim_node *b);      /* held pieces pass, if not broken by then */
 void moon_sim_break_streams(struct moon_sim_node *a, struct moon_sim_node *b); /* all streams between them, at once */
 
-/* What the watch says about a record. */
-enum moon_sim_action {
-    MOON_SIM_GO_ON,
-    MOON_SIM_CRASH_NOW,   /* the record and all that the node does from it on do not happen */
-    MOON_SIM_CRASH_AFTER, /* when the event that made the record has been handled; its sends have not left */
-    MOON_SIM_STOP_NOW,    /* the record and all from it on happen when the node goes on */
-    MOON_SIM_STOP_AFTER,
-};
-/* Called for each record of a node before it is written (faults are not shown). C cannot leave a handler midway: after
- * CRASH_NOW it runs to its end, but its operations have no effect and its records are dropped; after STOP_NOW its sends
- * and records wait for moon_sim_go_on. A node that was called from outside crashes or stops at moon_sim_touched. The
- * watch may call moon_sim_at, and no other function that changes the simulation. */
-typedef enum moon_sim_action (*moon_sim_watch)(void *context, struct moon_sim_node *node,
-                                               const struct moon_record *record);
-void moon_sim_set_watch(struct moon_sim *sim, moon_sim_watch watch, void *context);
-
 /* ---- running. Calls `run` at that simulated time, between two events. 0 or MOON_ERR_MEMORY. */
 int moon_sim_at(struct moon_sim *sim, moon_ns time_ns, void (*run)(void *context), void *context);
-/* After calling into a node from outside (moon_client_submit): its deadline may have changed, a watch may have acted.
- */
+/* After calling into a node from outside (moon_client_submit): its deadline may have changed. */
 void moon_sim_touched(struct moon_sim_node *node);
 /* Does the next event. False: there is none left, or memory was refused. */
 bool moon_sim_step(struct moon_sim *sim);

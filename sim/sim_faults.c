@@ -7,11 +7,7 @@
 void moon_sim_crash(struct moon_sim_node *node) {
     if (!node->up)
         return;
-    if (node->in_call) {
-        node->muted = true;
-        node->pending = MOON_SIM_PENDING_CRASH;
-        return;
-    }
+    assert(!node->in_call);
     moon_sim_record_fault(node, "kill", NULL);
     moon_sim_take_down(node, false);
 }
@@ -19,11 +15,7 @@ void moon_sim_crash(struct moon_sim_node *node) {
 void moon_sim_stop(struct moon_sim_node *node) {
     if (!node->up || node->stopped)
         return;
-    if (node->in_call) {
-        if (node->pending == MOON_SIM_PENDING_NONE)
-            node->pending = MOON_SIM_PENDING_STOP;
-        return;
-    }
+    assert(!node->in_call);
     node->stopped = true;
     moon_sim_record_fault(node, "stop", NULL);
 }
@@ -33,10 +25,7 @@ void moon_sim_go_on(struct moon_sim_node *node) {
         return;
     node->stopped = false;
     moon_sim_record_fault(node, "continue", NULL);
-    moon_sim_recorder_go_on(node);
-    moon_sim_touched(node); /* the watch may have acted */
-    if (!moon_sim_awake(node))
-        return;
+    moon_sim_touched(node);
     moon_sim_streams_go_on(node);
     moon_sim_verbs_go_on(node);
 }

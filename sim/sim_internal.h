@@ -61,8 +61,6 @@ void moon_sim_verbs_go_on(struct moon_sim_node *node);
 
 /* ---- nodes (sim_node.c) */
 
-enum moon_sim_pending { MOON_SIM_PENDING_NONE, MOON_SIM_PENDING_STOP, MOON_SIM_PENDING_CRASH };
-
 struct moon_sim_hardware {
     struct moon_sim_hardware *next;
     void *piece;
@@ -92,16 +90,12 @@ struct moon_sim_node {
     bool booted; /* ever */
     bool up;     /* boot has begun, neither crash nor halt has come */
     bool stopped;
-    bool muted; /* it is dead, but its handler has not returned yet */
     bool in_call;
-    enum moon_sim_pending pending;
     uint32_t ticks_in_place; /* at last_tick_ns */
     moon_ns last_tick_ns;
-    struct moon_text held; /* records, in binary form, of the handler that a STOP_NOW found running */
-    bool held_shown;       /* the first of them has been shown to the watch */
 };
 
-/* Around every call into a node: sets its clocks; does what was put off and asks for its deadline. */
+/* Around every call into a node: sets its clocks; asks for its deadline. */
 void moon_sim_enter(struct moon_sim_node *node);
 void moon_sim_leave(struct moon_sim_node *node);
 /* The process is gone: instance, streams, verbs, memory. */
@@ -119,7 +113,6 @@ moon_ns moon_sim_clock_when(const struct moon_sim_node *node, moon_ns clock_ns);
 
 void moon_sim_recorder_open(struct moon_sim_node *node);
 void moon_sim_record_fault(struct moon_sim_node *node, const char *what, const struct moon_sim_node *other);
-void moon_sim_recorder_go_on(struct moon_sim_node *node); /* writes what was held */
 
 /* ---- streams (sim_streams.c) */
 
@@ -147,8 +140,6 @@ struct moon_sim {
     struct moon_random root; /* never advanced: streams are split from it by name */
     struct moon_random world;
     struct moon_recorder *recorder;
-    moon_sim_watch watch;
-    void *watch_context;
     struct moon_heap events;
     moon_ns now_ns;
     bool failed;

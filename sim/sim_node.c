@@ -80,7 +80,7 @@ struct moon_sim_node *moon_sim_add(struct moon_sim *sim, const char *name, const
 }
 
 bool moon_sim_awake(const struct moon_sim_node *node) {
-    return node->up && !node->stopped && !node->muted;
+    return node->up && !node->stopped;
 }
 
 static void set_clocks(struct moon_sim_node *node) {
@@ -94,27 +94,15 @@ void moon_sim_enter(struct moon_sim_node *node) {
     set_clocks(node);
 }
 
-/* What was put off till the node's handler returned. */
-static void settle(struct moon_sim_node *node) {
-    enum moon_sim_pending pending = node->pending;
-    node->pending = MOON_SIM_PENDING_NONE;
-    if (pending == MOON_SIM_PENDING_CRASH)
-        moon_sim_crash(node);
-    else if (pending == MOON_SIM_PENDING_STOP)
-        moon_sim_stop(node);
-    if (moon_sim_awake(node) && node->instance)
+void moon_sim_touched(struct moon_sim_node *node) {
+    if (!node->in_call && moon_sim_awake(node))
         schedule_tick(node);
 }
 
 void moon_sim_leave(struct moon_sim_node *node) {
     assert(node->in_call);
     node->in_call = false;
-    settle(node);
-}
-
-void moon_sim_touched(struct moon_sim_node *node) {
-    if (!node->in_call && node->up)
-        settle(node);
+    moon_sim_touched(node);
 }
 
 static struct moon_random draw_random(const struct moon_sim_node *node) {
@@ -132,12 +120,11 @@ static void prepare_boot(struct moon_sim_node *node) {
     node->up = true;
     for (struct moon_sim_hardware *hardware = node->hardware; hardware; hardware = hardware->next)
         memset(hardware->piece, 0, hardware->bytes);
-    bool recorded = node->sim->recorder || node->sim->watch;
     node->environment = (struct moon_environment){
         .random = draw_random(node),
         .memory = &node->memory.memory,
         .streams = &node->streams,
-        .recorder = recorded ? &node->recorder : NULL,
+        .recorder = node->sim->recorder ? &node->recorder : NULL,
     };
 }
 
@@ -161,12 +148,9 @@ int moon_sim_boot(struct moon_sim_node *node, struct moon_error *error) {
 
 void moon_sim_take_down(struct moon_sim_node *node, bool orderly) {
     assert(!node->in_call);
-    node->up = node->stopped = node->muted = false;
-    node->pending = MOON_SIM_PENDING_NONE;
+    node->up = node->stopped = false;
     node->instance = NULL;
     moon_sim_event_cancel(node->sim, &node->tick);
-    moon_text_clear(&node->held);
-    node->held_shown = false;
     moon_sim_streams_take_down(node, orderly);
     moon_sim_verbs_reset(node);
     moon_sim_memory_release(&node->memory);
@@ -209,10 +193,6 @@ struct moon_environment *moon_sim_node_environment(struct moon_sim_node *node) {
     if (node->up)
         set_clocks(node);
     return &node->environment;
-}
-
-const char *moon_sim_node_name(const struct moon_sim_node *node) {
-    return node->name.data;
 }
 
 struct moon_verbs *moon_sim_node_verbs(struct moon_sim_node *node) {

@@ -1,57 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of simulated nodes: addresses, the operations of struct moon_streams, and the life of connections (SIM-005).
  */
+#include "ref/base/endpoint.h"
 #include "sim/sim_streams_internal.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-enum { PORT_MAX = 65535 };
-
 /* ---- addresses */
 
-struct address {
-    struct moon_bytes host;
-    uint64_t port;
-};
-
-static bool parse_port(const char *text, uint64_t *port) {
-    *port = 0;
-    for (const char *c = text; *c; c++) {
-        if (*c < '0' || *c > '9' || *port > PORT_MAX)
-            return false;
-        *port = *port * 10 + (uint64_t)(*c - '0');
-    }
-    return *text && *port <= PORT_MAX;
-}
-
-/* "host:port" or "[v6]:port". */
-static bool parse_endpoint(const char *text, struct address *address) {
-    const char *colon = strrchr(text, ':');
-    if (!colon || colon == text || !parse_port(colon + 1, &address->port))
-        return false;
-    address->host = (struct moon_bytes){text, (size_t)(colon - text)};
-    if (text[0] != '[')
-        return memchr(text, ':', address->host.length) == NULL;
-    address->host.data++;
-    address->host.length -= 2;
-    return address->host.length > 0 && colon[-1] == ']';
-}
-
-static bool host_is(struct moon_bytes host, const char *const names[], size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (moon_bytes_equal(host, moon_bytes_of(names[i])))
-            return true;
-    return false;
-}
-
 /* Nodes are known by host and by name; a node knows itself as localhost, too. */
-static struct moon_sim_node *resolve(struct moon_sim_node *self, struct moon_bytes host) {
-    static const char *const loopback[] = {"127.0.0.1", "localhost", "::1"};
-    if (host_is(host, loopback, sizeof loopback / sizeof loopback[0]))
+static struct moon_sim_node *resolve(struct moon_sim_node *self, const char *host) {
+    if (strcmp(host, "127.0.0.1") == 0 || strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0)
         return self;
     struct moon_sim_node *node = self->sim->nodes;
-    while (node && !moon_bytes_equal(host, node->host) && !moon_bytes_equal(host, node->name))
+    while (node && strcmp(host, node->host.data) != 0 && strcmp(host, node->name.data) != 0)
         node = node->next;
     return node;
 }
@@ -174,17 +137,18 @@ static struct moon_sim_node *node_of(struct moon_streams *self) {
 static struct moon_stream *open_stream(struct moon_streams *self, const char *endpoint, struct moon_stream_user *user) {
     struct moon_sim_node *node = node_of(self);
     struct moon_sim *sim = node->sim;
-    struct address address;
+    char host[MOON_HOST_BYTES];
+    uint16_t port;
     assert(node->up);
-    if (node->muted || !parse_endpoint(endpoint, &address) || address.port == 0)
+    if (!moon_endpoint_split(endpoint, host, &port) || port == 0)
         return NULL;
-    struct moon_sim_node *to = resolve(node, address.host);
+    struct moon_sim_node *to = resolve(node, host);
     struct moon_sim_connection *connection = new_connection(node, to ? to : node);
     if (!connection)
         return NULL;
     struct moon_sim_end *opener = &connection->ends[0];
     connection->from_port = node->next_port++;
-    connection->to_port = address.port;
+    connection->to_port = port;
     opener->socket.stream.user = user;
     opener->gone = false;
     moon_sim_event_set(sim, &connection->timeout, sim->now_ns + sim->settings.connect_timeout_ns);
@@ -203,19 +167,19 @@ struct moon_sim_listener *moon_sim_listener_find(const struct moon_sim_node *nod
 }
 
 static struct moon_stream *listen_at(struct moon_streams *self, const char *endpoint, struct moon_stream_user *user) {
-    static const char *const any[] = {"0.0.0.0", "::"};
     struct moon_sim_node *node = node_of(self);
-    struct address address;
+    char host[MOON_HOST_BYTES];
+    uint16_t port;
     assert(node->up);
-    if (node->muted || !parse_endpoint(endpoint, &address))
+    if (!moon_endpoint_split(endpoint, host, &port))
         return NULL;
-    bool own = host_is(address.host, any, sizeof any / sizeof any[0]) || resolve(node, address.host) == node;
-    if (!own || moon_sim_listener_find(node, address.port))
+    bool own = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || resolve(node, host) == node;
+    if (!own || moon_sim_listener_find(node, port))
         return NULL;
     struct moon_sim_listener *listener = moon_sim_alloc(node->sim, sizeof *listener);
     if (!listener)
         return NULL;
-    listener->port = address.port ? address.port : node->next_port++;
+    listener->port = port ? port : node->next_port++;
     listener->socket.listens = true;
     listener->socket.stream.user = user;
     write_address(listener->socket.stream.local, node, listener->port);
@@ -233,8 +197,6 @@ static void send_pieces(struct moon_streams *self, struct moon_stream *stream, c
     for (size_t i = 0; i < count; i++)
         bytes += pieces[i].length;
     assert(bytes > 0 && end->node == node);
-    if (node->muted)
-        return;
     struct moon_sim_send *send = moon_sim_alloc(node->sim, sizeof *send + count * sizeof *pieces);
     if (!send)
         return; /* the run has failed and stops here */
@@ -269,8 +231,6 @@ static void close_listener(struct moon_sim_node *node, struct moon_sim_listener 
 static void close_stream(struct moon_streams *self, struct moon_stream *stream) {
     struct moon_sim_node *node = node_of(self);
     struct moon_sim_socket *socket = (struct moon_sim_socket *)stream;
-    if (node->muted)
-        return; /* its crash ends them all */
     if (socket->listens) {
         close_listener(node, (struct moon_sim_listener *)socket);
         return;

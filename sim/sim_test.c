@@ -289,8 +289,8 @@ static void digester_open(struct digester *digester) {
 struct world {
     struct moon_sim *sim;
     struct moon_sim_node *echo, *client;
+    struct moon_random random; /* of the faults */
     uint64_t echoed, *echoed_at;
-    bool faults;
 };
 
 static void boot_if_down(struct moon_sim_node *node) {
@@ -300,7 +300,7 @@ static void boot_if_down(struct moon_sim_node *node) {
 
 static void draw_fault(void *context) {
     struct world *world = context;
-    struct moon_random *random = moon_sim_random(world->sim);
+    struct moon_random *random = &world->random;
     struct moon_sim_node *node = moon_random_chance(random, 1, 2) ? world->echo : world->client;
     switch (moon_random_below(random, 8)) {
     case 0:
@@ -351,6 +351,7 @@ static int run(struct moon_memory *memory, uint64_t seed, moon_ns duration_ns, s
     world.sim = moon_sim_open(memory, seed, &settings, recorder);
     if (!world.sim)
         return MOON_ERR_MEMORY;
+    moon_random_seed(&world.random, seed);
     world.echoed_at = &world.echoed;
     world.echo = moon_sim_add(world.sim, "echo", "10.0.0.1", &echo_program, NULL);
     world.client = world.echo ? moon_sim_add(world.sim, "client", "10.0.0.2", &client_program, &world.echoed_at) : NULL;
@@ -398,7 +399,7 @@ static void bytes_come_back_exactly_under_every_seed(void) {
 static void a_seed_gives_the_same_history_everywhere(void) {
     char digest[32];
     snprintf(digest, sizeof digest, "%016llx", (unsigned long long)digest_of(7));
-    MOON_CHECK_TEXT(digest, "3a8870ef21cd669b");
+    MOON_CHECK_TEXT(digest, "25a9384f25267c9c");
 }
 
 static int short_run(struct moon_memory *memory, const void *context) {

@@ -240,8 +240,6 @@ static uint32_t draw_key(struct moon_sim_node *node) {
 static int register_memory(struct moon_verbs *self, void *memory, uint64_t address, size_t length, bool remote,
                            uint32_t *lkey, uint32_t *rkey) {
     struct moon_sim_node *node = node_of(self);
-    if (node->muted)
-        return -EIO;
     if (length == 0)
         return -EINVAL;
     struct moon_sim_region *region = moon_sim_alloc(node->sim, sizeof *region);
@@ -275,8 +273,6 @@ static int deregister_memory(struct moon_verbs *self, uint32_t lkey) {
 
 static int create(struct moon_verbs *self, uint32_t depth, uint32_t *qp_num) {
     struct moon_sim_node *node = node_of(self);
-    if (node->muted)
-        return -EIO;
     struct moon_sim_queue_pair *qp = moon_sim_alloc(node->sim, sizeof *qp);
     if (!qp)
         return -ENOMEM;
@@ -301,8 +297,6 @@ static bool is_good(const struct moon_verbs_path *path) {
 static int connect_to(struct moon_verbs *self, uint32_t qp_num, const struct moon_verbs_path *path) {
     struct moon_sim_node *node = node_of(self);
     struct moon_sim_queue_pair *qp = find_queue_pair(node, qp_num);
-    if (node->muted)
-        return -EIO;
     if (!qp || qp->state != STATE_INIT || !is_good(path))
         return -EINVAL;
     if (!find_node(node->sim, path->peer.gid))
@@ -337,8 +331,6 @@ static void destroy(struct moon_verbs *self, uint32_t qp_num) {
 static int post(struct moon_verbs *self, uint32_t qp_num, const struct moon_verbs_work *asked) {
     struct moon_sim_node *node = node_of(self);
     struct moon_sim_queue_pair *qp = find_queue_pair(node, qp_num);
-    if (node->muted)
-        return -EIO;
     if (!qp || qp->state != STATE_CONNECTED || asked->length == 0)
         return -EINVAL;
     struct work *work = qp->work_count < qp->depth ? moon_sim_alloc(node->sim, sizeof *work) : NULL;

@@ -252,7 +252,7 @@ static void tell_accepted(struct moon_sim_end *end) {
     struct moon_stream_user *user = listener->socket.stream.user;
     moon_sim_enter(end->node);
     user->accepted(user, stream);
-    assert((end->gone || stream->user || end->node->muted) && "accepted() neither took nor closed the stream");
+    assert((end->gone || stream->user) && "accepted() neither took nor closed the stream");
     moon_sim_leave(end->node);
 }
 
@@ -292,7 +292,7 @@ static void tell_received(struct moon_sim_end *end, struct moon_sim_item *item) 
     size_t room = user->room(user, stream, &into);
     bytes = room < bytes ? room : bytes;
     end->paused = bytes == 0;
-    if (bytes > 0 && !end->gone && !end->node->muted) {
+    if (bytes > 0 && !end->gone) {
         memcpy(into, item->data + item->used, bytes);
         item->used += bytes;
         end->peer->in_flight_bytes -= bytes;

@@ -12,8 +12,9 @@ struct told {
     size_t at;
 };
 
-/* What the check walks over. by_key: what the master tells about keys, and sent PutEnds, sorted; losses: what ended
- * more than a key: faults, segments that went. told: the master tells what it does inside, evictions among them. */
+/* What the check walks over. by_key: what the master tells about keys, memory that was granted and sent PutEnds,
+ * sorted; losses: what ended more than a key: faults, segments that went. told: the master tells what it does inside,
+ * evictions among them. */
 struct scene {
     struct moon_arena *arena;
     const struct moon_history *history;
@@ -25,10 +26,6 @@ struct scene {
     bool told;
     struct moon_bytes master;
 };
-
-static struct moon_bytes tenant_of(const struct moon_record *record) {
-    return (record->has & MOON_RECORD_HAS_TENANT) && record->tenant.length ? record->tenant : moon_bytes_of("default");
-}
 
 static int by_key(const void *left, const void *right) {
     const struct told *a = left, *b = right;
@@ -61,87 +58,97 @@ static bool within(const struct moon_order *order, size_t at, const struct moon_
     return !moon_order_before(order, at, put->invoke) && !moon_order_before(order, end, at);
 }
 
-static bool is_put_end_of(const struct moon_record *record, const struct moon_operation *put) {
-    return record->kind == MOON_RECORD_SEND && record->op == put->op && record->boot == put->boot &&
-           moon_bytes_equal(record->node, put->node);
+/* The client of the put was seen to end it, or to be granted memory for it. */
+static bool shows_writing(const struct moon_record *record, const struct moon_operation *put) {
+    bool shows = record->kind == MOON_RECORD_SEND || moon_record_tells(record, "granted");
+    return shows && (record->op == put->op || (put->parent && record->op == put->parent)) &&
+           record->boot == put->boot && moon_bytes_equal(record->node, put->node);
 }
 
 /* An acknowledged put may have found the key there already, and stored nothing (its writer may never end). It stored if
- * the master tells so, or the client was seen to end it, or nobody else ever put this key. */
+ * the master tells so, or the client was seen to write, or nobody else ever put this key. *since: the record by which
+ * the object was there, or was to be. */
 static bool stored(const struct scene *scene, const struct moon_operation *put, const struct moon_operation *rows,
-                   size_t count) {
-    size_t puts = 0, first, told = told_of(scene, put, &first);
-    for (size_t i = first; i < first + told; i++) {
+                   size_t count, const struct moon_operation *read, size_t *since) {
+    size_t puts = 0, first, all = told_of(scene, put, &first);
+    bool ended = false, written = false;
+    *since = put->invoke;
+    for (size_t i = first; i < first + all; i++) {
         size_t at = scene->by_key[i].at;
         const struct moon_record *record = &scene->history->records[at];
-        if (scene->told ? moon_record_tells(record, "put-end") && within(&scene->order, at, put, (size_t)put->end)
-                        : is_put_end_of(record, put))
-            return true;
+        bool ends = moon_record_tells(record, "put-end") && within(&scene->order, at, put, read->invoke);
+        bool writes = !ended && !written && shows_writing(record, put);
+        if (ends || writes)
+            *since = at;
+        ended |= ends;
+        written |= writes;
     }
     for (size_t i = 0; i < count; i++)
         puts += moon_operation_is(&rows[i], "put");
-    return !scene->told && puts == 1;
+    return ended || written || (!scene->told && puts == 1);
 }
 
-/* The segment that a record tells about held a replica of the key. */
-static bool held_by(const struct scene *scene, const struct moon_record *loss, const struct moon_operation *put) {
-    size_t first, told = told_of(scene, put, &first);
-    if (!(loss->has & MOON_RECORD_HAS_EXTENT))
-        return true;
-    for (size_t i = first; i < first + told; i++) {
-        const struct moon_record *record = &scene->history->records[scene->by_key[i].at];
-        if (moon_record_tells(record, "put-start") && (record->has & MOON_RECORD_HAS_EXTENT) &&
-            moon_bytes_equal(record->extent.segment, loss->extent.segment))
-            return true;
-    }
-    return false;
-}
-
-/* A segment that went, or a fault: of the master, if it tells what it does, else of anybody. */
-static bool lost(const struct scene *scene, const struct moon_record *record, const struct moon_operation *put) {
-    if (record->kind == MOON_RECORD_FAULT)
-        return !scene->told || moon_bytes_equal(record->node, scene->master);
-    return held_by(scene, record, put);
-}
-
-/* What the master tells that ends a key's life. */
-static bool ends_key(const struct moon_record *record) {
-    static const char *const ends[] = {"evict", "remove", "discard", "revoke", "lose"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (moon_record_tells(record, ends[i]))
-            return true;
-    return false;
-}
+/* ---- excuses */
 
 static bool is_removal(const struct moon_operation *operation) {
     return (moon_operation_is(operation, "remove") || moon_operation_is(operation, "remove_all")) &&
            operation->kind != MOON_RECORD_FAIL;
 }
 
-static bool removal_within(const struct scene *scene, const struct moon_operation *removal,
-                           const struct moon_operation *put, const struct moon_operation *read) {
-    bool over =
-        removal->end != MOON_OPERATION_NO_END && moon_order_before(&scene->order, (size_t)removal->end, put->invoke);
+/* The removal may have been done between `since` and the read's end. One whose end is not known may yet be. */
+static bool removal_within(const struct scene *scene, const struct moon_operation *removal, size_t since,
+                           const struct moon_operation *read) {
+    bool over = removal->kind == MOON_RECORD_OK && moon_order_before(&scene->order, (size_t)removal->end, since);
     return !over && !moon_order_before(&scene->order, (size_t)read->end, removal->invoke);
 }
 
-static bool excused(const struct scene *scene, const struct moon_operation *put, const struct moon_operation *rows,
-                    size_t count, const struct moon_operation *read) {
+/* A client asked for the removal of the key, or of all. */
+static bool removal_asked(const struct scene *scene, const struct moon_operation *rows, size_t count, size_t since,
+                          const struct moon_operation *read) {
     size_t first, all = moon_operations_of(&scene->operations, moon_bytes_of("default"), moon_bytes_of(""), &first);
     for (size_t i = 0; i < count; i++)
-        if (is_removal(&rows[i]) && removal_within(scene, &rows[i], put, read))
+        if (is_removal(&rows[i]) && removal_within(scene, &rows[i], since, read))
             return true;
     for (size_t i = first; i < first + all; i++)
-        if (is_removal(&scene->operations.rows[i]) && removal_within(scene, &scene->operations.rows[i], put, read))
+        if (is_removal(&scene->operations.rows[i]) && removal_within(scene, &scene->operations.rows[i], since, read))
             return true;
-    size_t told = told_of(scene, put, &first);
-    for (size_t i = first; i < first + told; i++)
-        if (ends_key(&scene->history->records[scene->by_key[i].at]) &&
-            within(&scene->order, scene->by_key[i].at, put, (size_t)read->end))
+    return false;
+}
+
+/* Of a master that tells all: between `since` and the read's end it evicted the key, lost its memory, or removed it for
+ * a client that asked. What becomes of puts that have not ended is no reason: discard, revoke, a loss that tells no
+ * lease. */
+static bool told_end(const struct scene *scene, const struct moon_operation *put, size_t since,
+                     const struct moon_operation *read, bool asked) {
+    size_t first, told = told_of(scene, put, &first);
+    for (size_t i = first; i < first + told; i++) {
+        size_t at = scene->by_key[i].at;
+        const struct moon_record *record = &scene->history->records[at];
+        bool ends = moon_record_tells(record, "evict") ||
+                    (moon_record_tells(record, "lose") && (record->has & MOON_RECORD_HAS_LEASE)) ||
+                    (moon_record_tells(record, "remove") && asked);
+        if (ends && !moon_order_before(&scene->order, at, since) &&
+            !moon_order_before(&scene->order, (size_t)read->end, at))
             return true;
+    }
+    return false;
+}
+
+/* A fault, or a segment that went; of a master that tells all, only its own faults: it tells the rest key by key. */
+static bool lost(const struct scene *scene, size_t at, const struct moon_operation *put,
+                 const struct moon_operation *read) {
+    const struct moon_record *record = &scene->history->records[at];
+    bool counts = !scene->told || (record->kind == MOON_RECORD_FAULT && moon_bytes_equal(record->node, scene->master));
+    return counts && within(&scene->order, at, put, (size_t)read->end);
+}
+
+static bool excused(const struct scene *scene, const struct moon_operation *put, const struct moon_operation *rows,
+                    size_t count, size_t since, const struct moon_operation *read) {
+    bool asked = removal_asked(scene, rows, count, since, read);
+    if (scene->told ? told_end(scene, put, since, read, asked) : asked)
+        return true;
     for (size_t i = 0; i < scene->loss_count; i++)
-        if (within(&scene->order, scene->losses[i], put, (size_t)read->end) &&
-            lost(scene, &scene->history->records[scene->losses[i]], put))
+        if (lost(scene, scene->losses[i], put, read))
             return true;
     return false;
 }
@@ -158,53 +165,78 @@ static bool missed(const struct moon_operation *read) {
     return read->kind == MOON_RECORD_FAIL && (read->code == -704 || read->code == -703);
 }
 
-static void judge_read(const struct scene *scene, const struct moon_operation *rows, size_t count,
-                       const struct moon_operation *read, struct moon_finding *finding) {
-    for (size_t i = 0; i < count; i++) {
-        const struct moon_operation *put = &rows[i];
-        if (!moon_operation_is(put, "put") || put->kind != MOON_RECORD_OK || put->code != 0 ||
-            put->end == MOON_OPERATION_NO_END || !moon_order_before(&scene->order, (size_t)put->end, read->invoke) ||
-            !stored(scene, put, rows, count))
-            continue;
-        if (!missed(read) || excused(scene, put, rows, count, read)) {
-            moon_finding_held(finding);
-        } else if (!scene->told) {
-            moon_finding_unclear(finding, (size_t)read->end,
-                                 moon_arena_format(scene->arena, "%s missed, and nothing tells whether it was evicted",
-                                                   moon_finding_operation(scene->arena, read)));
-        } else {
-            moon_finding_broken(finding, (size_t)read->end, moon_finding_operation(scene->arena, read),
-                                moon_arena_format(scene->arena,
-                                                  "found: %s was acknowledged before, and nothing removed it",
-                                                  moon_finding_operation(scene->arena, put)),
-                                moon_arena_format(scene->arena, "a miss (%lld)", (long long)read->code));
-        }
-        return;
-    }
+/* The put was acknowledged before the read began, and stored. */
+static bool promises(const struct scene *scene, const struct moon_operation *put, const struct moon_operation *rows,
+                     size_t count, const struct moon_operation *read, size_t *since) {
+    return moon_operation_is(put, "put") && put->kind == MOON_RECORD_OK && put->code == 0 &&
+           moon_order_before(&scene->order, (size_t)put->end, read->invoke) &&
+           stored(scene, put, rows, count, read, since);
 }
 
-/* An eviction is legal only when no lease is on the object. In the master's own log, on its own clock. */
-static void judge_eviction(const struct scene *scene, size_t at, struct moon_finding *finding) {
-    const struct moon_record *evict = &scene->history->records[at];
-    struct moon_operation named = {.key = evict->key, .tenant = tenant_of(evict)};
+static void judge_miss(const struct scene *scene, const struct moon_operation *put, const struct moon_operation *read,
+                       struct moon_finding *finding) {
+    const char *done = moon_finding_operation(scene->arena, read);
+    if (!scene->told) {
+        moon_finding_unclear(
+            finding, (size_t)read->end,
+            moon_arena_format(scene->arena, "%s missed, and nothing tells whether it was evicted", done));
+        return;
+    }
+    moon_finding_broken(finding, (size_t)read->end, done,
+                        moon_arena_format(scene->arena, "found: %s was acknowledged before, and nothing removed it",
+                                          moon_finding_operation(scene->arena, put)),
+                        moon_arena_format(scene->arena, "a miss (%lld)", (long long)read->code));
+}
+
+/* Every put that promises must be found, or have an excuse of its own: an older one's says nothing of a younger. */
+static void judge_read(const struct scene *scene, const struct moon_operation *rows, size_t count,
+                       const struct moon_operation *read, struct moon_finding *finding) {
+    bool promised = false;
+    for (size_t i = 0; i < count; i++) {
+        size_t since;
+        if (!promises(scene, &rows[i], rows, count, read, &since))
+            continue;
+        promised = true;
+        if (missed(read) && !excused(scene, &rows[i], rows, count, since, read)) {
+            judge_miss(scene, &rows[i], read, finding);
+            return;
+        }
+    }
+    if (promised)
+        moon_finding_held(finding);
+}
+
+/* ---- the master's own doing */
+
+/* An eviction, or a removal that was not forced, is legal only when no lease is on the object. In the master's own log,
+ * on its own clock. */
+static void judge_end(const struct scene *scene, size_t at, struct moon_finding *finding) {
+    const struct moon_record *end = &scene->history->records[at];
+    struct moon_operation named = {.key = end->key, .tenant = moon_record_tenant(end)};
     size_t first, told = told_of(scene, &named, &first);
     for (size_t i = first + told; i-- > first;) {
         const struct moon_record *record = &scene->history->records[scene->by_key[i].at];
-        if (scene->by_key[i].at >= at || !record->internal || !moon_bytes_equal(record->node, evict->node) ||
-            record->boot != evict->boot)
+        if (scene->by_key[i].at >= at || !record->internal || !moon_bytes_equal(record->node, end->node) ||
+            record->boot != end->boot)
             continue;
         if (moon_record_tells(record, "put-start"))
             break; /* an object of its own: older leases are not on it */
-        if (moon_record_tells(record, "lease") && record->lease_ns > evict->time_ns) {
+        if (moon_record_tells(record, "lease") && record->lease_ns > end->time_ns) {
             moon_finding_broken(
                 finding, at,
-                moon_arena_format(scene->arena, "eviction of \"%s\"", moon_finding_bytes(scene->arena, evict->key)),
+                moon_arena_format(scene->arena, "%s of \"%s\"", end->what, moon_finding_bytes(scene->arena, end->key)),
                 moon_arena_format(scene->arena, "not before its lease is over at %lld ns", (long long)record->lease_ns),
-                moon_arena_format(scene->arena, "evicted at %lld ns", (long long)evict->time_ns));
+                moon_arena_format(scene->arena, "done at %lld ns", (long long)end->time_ns));
             return;
         }
     }
     moon_finding_held(finding);
+}
+
+/* The master says why it removed: by force, or for no reason that it tells. */
+static bool respects_leases(const struct moon_record *record) {
+    return record->internal && (moon_record_tells(record, "evict") ||
+                                (moon_record_tells(record, "remove") && !(record->has & MOON_RECORD_HAS_CAUSE)));
 }
 
 static bool is_loss(const struct moon_record *record) {
@@ -214,7 +246,7 @@ static bool is_loss(const struct moon_record *record) {
 
 static bool is_about_key(const struct moon_record *record) {
     return (record->has & MOON_RECORD_HAS_KEY) &&
-           ((record->kind == MOON_RECORD_STATE && record->internal) ||
+           ((record->kind == MOON_RECORD_STATE && record->internal) || moon_record_tells(record, "granted") ||
             (record->kind == MOON_RECORD_SEND && strcmp(record->what, "PutEnd") == 0));
 }
 
@@ -230,7 +262,7 @@ static int sort_records(struct scene *scene) {
         if (is_loss(record))
             scene->losses[scene->loss_count++] = i;
         if (is_about_key(record))
-            scene->by_key[scene->by_key_count++] = (struct told){tenant_of(record), record->key, i};
+            scene->by_key[scene->by_key_count++] = (struct told){moon_record_tenant(record), record->key, i};
         if (!scene->told && record->internal && moon_record_tells(record, "put-end")) {
             scene->told = true;
             scene->master = record->node;
@@ -259,7 +291,7 @@ int moon_check_durable(struct moon_arena *arena, const struct moon_history *hist
         judge_read(&scene, scene.operations.rows + first, count, read, finding);
     }
     for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].internal && moon_record_tells(&history->records[i], "evict"))
-            judge_eviction(&scene, i, finding);
+        if (respects_leases(&history->records[i]))
+            judge_end(&scene, i, finding);
     return MOON_OK;
 }

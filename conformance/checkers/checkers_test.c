@@ -207,6 +207,24 @@ static void test_miss_of_exist(void) {
     expect(&story, 2, MOON_VERDICT_FAIL, 2, NULL);
 }
 
+/* put_and_miss with what the master tells, and with what a client asked and was answered, in between. */
+static void miss_after(const char *told, enum moon_record_kind answer, const char *asked, const char *key,
+                       enum moon_verdict verdict) {
+    struct story story;
+    struct moon_record record = state(told, "k", 1000, 0, true);
+    if (strcmp(told, "remove") == 0) { /* by force, so that no lease is asked for */
+        record.has |= MOON_RECORD_HAS_CAUSE;
+        record.cause = moon_bytes_of("force");
+    }
+    put_and_miss(&story, true, &record, 'm');
+    if (asked)
+        tell(&story, 1, 'v', invoke(asked, 9, key));
+    if (asked && answer != MOON_RECORD_INVOKE)
+        tell(&story, answer == MOON_RECORD_INFO ? 2 : 15, 'v',
+             ended(answer, asked, 9, answer == MOON_RECORD_OK ? 0 : -706));
+    expect(&story, 2, verdict, 1, NULL);
+}
+
 static void test_miss_with_a_reason(void) {
     const struct {
         struct moon_record record;
@@ -216,14 +234,12 @@ static void test_miss_with_a_reason(void) {
     } rows[] = {
         {state("evict", "k", 1000, 0, true), 'm', MOON_VERDICT_PASS, 2},
         {state("evict", "other", 1000, 0, true), 'm', MOON_VERDICT_FAIL, 2},
-        {state("remove", "k", 1000, 0, true), 'm', MOON_VERDICT_PASS, 1},
-        {state("expire", NULL, 1000, 0, true), 'm', MOON_VERDICT_PASS, 1},
+        {state("lose", "k", 1000, 11, true), 'm', MOON_VERDICT_PASS, 1},
+        {state("lose", "k", 1000, 0, true), 'm', MOON_VERDICT_FAIL, 1},    /* a put that had not ended */
+        {state("expire", NULL, 1000, 0, true), 'm', MOON_VERDICT_FAIL, 1}, /* it lost nothing of this key */
         {{.kind = MOON_RECORD_FAULT, .what = "kill"}, 'm', MOON_VERDICT_PASS, 1},
         {{.kind = MOON_RECORD_FAULT, .what = "kill"}, 'o', MOON_VERDICT_FAIL, 1}, /* the master has not given it up */
         {ended(MOON_RECORD_INFO, "remove", 9, -900), 'v', MOON_VERDICT_FAIL, 1},  /* an end without an invoke */
-        {invoke("remove", 9, "k"), 'v', MOON_VERDICT_PASS, 1},
-        {invoke("remove_all", 9, ""), 'v', MOON_VERDICT_PASS, 1},
-        {invoke("remove", 9, "other"), 'v', MOON_VERDICT_FAIL, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct story story;
@@ -232,12 +248,50 @@ static void test_miss_with_a_reason(void) {
     }
 }
 
-static void test_segment_of_another_object_is_no_reason(void) {
+static void test_removal_is_a_reason_if_it_was_asked_for(void) {
+    miss_after("remove", MOON_RECORD_OK, "remove", "k", MOON_VERDICT_PASS);
+    miss_after("remove", MOON_RECORD_OK, "remove_all", "", MOON_VERDICT_PASS);
+    miss_after("remove", MOON_RECORD_INVOKE, "remove", "k", MOON_VERDICT_PASS);
+    miss_after("remove", MOON_RECORD_INFO, "remove", "k", MOON_VERDICT_PASS); /* given up before the put, done after */
+    miss_after("remove", MOON_RECORD_FAIL, "remove", "k", MOON_VERDICT_FAIL);
+    miss_after("remove", MOON_RECORD_OK, "remove", "other", MOON_VERDICT_FAIL);
+    miss_after("remove", MOON_RECORD_OK, NULL, NULL, MOON_VERDICT_FAIL);
+    miss_after("lease", MOON_RECORD_OK, "remove", "k", MOON_VERDICT_FAIL); /* asked for, and not done */
+}
+
+static void test_end_of_another_put_is_no_reason(void) {
+    miss_after("discard", MOON_RECORD_OK, NULL, NULL, MOON_VERDICT_FAIL);
+    miss_after("revoke", MOON_RECORD_OK, NULL, NULL, MOON_VERDICT_FAIL);
+}
+
+/* The excuse of an older put of the key is none for a younger one. */
+static void test_reason_for_an_older_put_only(void) {
     struct story story;
-    struct moon_record expire = state("expire", NULL, 1000, 0, true);
-    expire.extent.segment = moon_bytes_of("owner:2");
-    put_and_miss(&story, true, &expire, 'm');
-    expect(&story, 2, MOON_VERDICT_FAIL, 1, NULL);
+    put_and_miss(&story, true, NULL, 0);
+    tell(&story, 1, 'v', put_of(1, "k", 9));
+    tell(&story, 2, 'm', state("put-end", "k", 1000, 0, true));
+    tell(&story, 3, 'v', ended(MOON_RECORD_OK, "put", 1, 0));
+    tell(&story, 4, 'm', state("evict", "k", 1000, 0, true));
+    expect(&story, 2, MOON_VERDICT_FAIL, 2, "a miss (-704)");
+}
+
+/* The client was granted memory and reports success, but the master never saw its end. */
+static void test_put_that_was_never_ended(void) {
+    for (int batched = 0; batched <= 1; batched++) {
+        struct story story;
+        begin(&story, moon_memory_heap(), false);
+        tell(&story, 1, 'm', state("put-end", "other", 1000, 0, true));
+        struct moon_record put = put_of(2, "k", 7), granted = state("granted", "k", 1000, 0, false);
+        put.parent = batched ? 1 : 0;
+        granted.op = batched ? 1 : 2;
+        tell(&story, 2, 'w', put);
+        tell(&story, 3, 'w', granted);
+        tell(&story, 4, 'm', state("discard", "k", 1000, 0, true));
+        tell(&story, 5, 'w', ended(MOON_RECORD_OK, "put", 2, 0));
+        tell(&story, 6, 'r', invoke("get", 1, "k"));
+        tell(&story, 7, 'r', ended(MOON_RECORD_FAIL, "get", 1, -704));
+        expect(&story, 2, MOON_VERDICT_FAIL, 1, "a miss (-704)");
+    }
 }
 
 static void test_removal_before_the_put_is_no_reason(void) {
@@ -273,20 +327,32 @@ static void test_found(void) {
     expect(&story, 2, MOON_VERDICT_PASS, 1, NULL);
 }
 
+static void lease_and_end(struct story *story, moon_ns time_ns, struct moon_record end) {
+    begin(story, moon_memory_heap(), false);
+    tell(story, 1, 'm', state("put-start", "k", 1000, 0, true));
+    tell(story, 2, 'm', state("lease", "k", 1000, 50, true));
+    tell(story, time_ns, 'm', end);
+}
+
 static void test_eviction_under_a_lease(void) {
     struct story story;
-    begin(&story, moon_memory_heap(), false);
-    tell(&story, 1, 'm', state("put-start", "k", 1000, 0, true));
-    tell(&story, 2, 'm', state("lease", "k", 1000, 50, true));
-    tell(&story, 49, 'm', state("evict", "k", 1000, 0, true));
-    expect(&story, 2, MOON_VERDICT_FAIL, 1, "evicted at 49 ns");
-    begin(&story, moon_memory_heap(), false);
-    tell(&story, 1, 'm', state("put-start", "k", 1000, 0, true));
-    tell(&story, 2, 'm', state("lease", "k", 1000, 50, true));
-    tell(&story, 50, 'm', state("evict", "k", 1000, 0, true));
+    lease_and_end(&story, 49, state("evict", "k", 1000, 0, true));
+    expect(&story, 2, MOON_VERDICT_FAIL, 1, "done at 49 ns");
+    lease_and_end(&story, 50, state("evict", "k", 1000, 0, true));
     tell(&story, 51, 'm', state("put-start", "k", 2000, 0, true));
     tell(&story, 52, 'm', state("evict", "k", 2000, 0, true));
     expect(&story, 2, MOON_VERDICT_PASS, 2, NULL);
+}
+
+static void test_removal_under_a_lease(void) {
+    struct story story;
+    struct moon_record forced = state("remove", "k", 1000, 0, true);
+    lease_and_end(&story, 49, forced);
+    expect(&story, 2, MOON_VERDICT_FAIL, 1, "done at 49 ns");
+    forced.has |= MOON_RECORD_HAS_CAUSE;
+    forced.cause = moon_bytes_of("force");
+    lease_and_end(&story, 49, forced);
+    expect(&story, 2, MOON_VERDICT_UNKNOWN, 0, NULL);
 }
 
 /* Clocks of their own: the read is known to come after the put only if a message says so. */
@@ -414,12 +480,17 @@ int main(int argc, char *argv[]) {
         {"a miss without a reason is found", test_miss_without_reason},
         {"so is one of exist", test_miss_of_exist},
         {"a miss with a reason passes", test_miss_with_a_reason},
-        {"the loss of another segment is no reason", test_segment_of_another_object_is_no_reason},
+        {"a removal is a reason if a client asked for it and the master did it",
+         test_removal_is_a_reason_if_it_was_asked_for},
+        {"what ends a put that has not ended is no reason", test_end_of_another_put_is_no_reason},
+        {"a reason for an older put is none for a younger one", test_reason_for_an_older_put_only},
+        {"a put that reports success must have been ended", test_put_that_was_never_ended},
         {"a removal before the put is no reason", test_removal_before_the_put_is_no_reason},
         {"a put that found the key taken promises nothing", test_put_that_stored_nothing},
         {"a black box that misses is not judged", test_black_box_miss},
         {"a hit passes", test_found},
         {"an eviction under a lease is found", test_eviction_under_a_lease},
+        {"so is a removal, unless it was forced", test_removal_under_a_lease},
         {"the clocks of two nodes are not compared, messages are", test_clocks_are_not_compared},
         {"memory given under a lease is found", test_reuse_under_a_lease},
         {"a lease that may be younger than the grant proves nothing", test_grant_under_way},

@@ -11,14 +11,6 @@ struct name {
     size_t row;
 };
 
-int moon_bytes_compare(struct moon_bytes a, struct moon_bytes b) {
-    size_t shorter = a.length < b.length ? a.length : b.length;
-    int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-    if (order)
-        return order;
-    return a.length < b.length ? -1 : a.length > b.length;
-}
-
 static int compare_numbers(uint64_t a, uint64_t b) {
     return a < b ? -1 : a > b;
 }
@@ -43,13 +35,13 @@ static int by_key(const void *left, const void *right) {
     return order ? order : compare_numbers(a->invoke, b->invoke);
 }
 
-static struct moon_bytes tenant_of(const struct moon_record *record) {
+struct moon_bytes moon_record_tenant(const struct moon_record *record) {
     return (record->has & MOON_RECORD_HAS_TENANT) && record->tenant.length ? record->tenant : moon_bytes_of("default");
 }
 
 static struct moon_operation begun(const struct moon_record *record, size_t at) {
     struct moon_operation operation = {.node = record->node,
-                                       .tenant = tenant_of(record),
+                                       .tenant = moon_record_tenant(record),
                                        .boot = record->boot,
                                        .op = record->op,
                                        .parent = record->parent,

@@ -37,8 +37,8 @@ int moon_operations_make(struct moon_operations *operations, struct moon_arena *
 /* The rows of that tenant and key: from *first on, this many. A tenant that is empty is "default". */
 size_t moon_operations_of(const struct moon_operations *operations, struct moon_bytes tenant, struct moon_bytes key,
                           size_t *first);
-/* Order of byte strings, as memcmp, a shorter one first. */
-int moon_bytes_compare(struct moon_bytes a, struct moon_bytes b);
+/* The tenant that a record tells; none, or an empty one, is "default". */
+struct moon_bytes moon_record_tenant(const struct moon_record *record);
 
 bool moon_operation_is(const struct moon_operation *operation, const char *what);
 

@@ -40,7 +40,8 @@ permits() { # folder of the includer, folder of the header, the includer
 }
 
 set -f
-for file in $(git ls-files -co --exclude-standard '*.c' '*.h'); do
+files=$(git ls-files -co --exclude-standard '*.c' '*.h' | while read -r f; do [ -f "$f" ] && echo "$f"; done)
+for file in $files; do
     folder=$(dirname "$file")
     bad=""
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
@@ -71,7 +72,7 @@ for file in $(git ls-files -co --exclude-standard '*.c' '*.h'); do
     fi
 done
 
-for header in $(git ls-files -co --exclude-standard '*.h'); do
+for header in $(echo "$files" | grep '\.h$'); do
     if printf '#include "%s"\n' "$header" | ${CC:-gcc} -std=c11 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -fsyntax-only -x c - 2>build/includes.log; then
         passed=$((passed + 1))
     else

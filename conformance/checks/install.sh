@@ -24,6 +24,8 @@ check() { # sentence, command...
 }
 check "the program is there and says its version" "$root$prefix/bin/mooncheck" --version
 check "the report writer is beside it" test -x "$root$prefix/bin/mooncheck-report"
+check "the master is beside it" "$root$prefix/bin/mooncheck" master --version
+check "the store client is beside it" "$root$prefix/bin/mooncheck" client --version
 check "the man page is there" test -s "$root$prefix/share/man/man1/mooncheck.1"
 check "the man page has no lint errors" mandoc -T lint -W error "$root$prefix/share/man/man1/mooncheck.1"
 check "bash completion parses" bash -n "$root$prefix/share/bash-completion/completions/mooncheck"

@@ -69,6 +69,7 @@ printf '{"a":01}' >"$folder/number.json"
 head -c 270000000 /dev/zero | tr '\0' ' ' >"$folder/huge.json"
 mkdir "$folder/folder"
 printf '{"profile":"vllm-0.33","model":"m","kv":{"heads":8}}' >"$folder/side.json"
+printf '{"schema":"mooncheck-scenario/1"}' >"$folder/side2.json"
 printf '{"metadata_server":"P2PHANDSHAKE","master_server_address":"h:50051"}' >"$folder/config.json"
 sed 's/pool_key/pool_kay/' "$folder/good.json" >"$folder/member.json"
 sed 's/"tp_rank":0/"tp_rank":99999999999999999999/' "$folder/good.json" >"$folder/range.json"
@@ -79,7 +80,7 @@ if command -v gzip >/dev/null; then
 fi
 
 # ---- every reader of a file
-for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "plan --json" "vectors --known FILE $folder/good.json" \
+for reader in "sim" "run" "swarm" "vectors" "report" "hash --json" "key --json" "layout --json" "plan --json" "vectors --known FILE $folder/good.json" \
     "compat FILE $folder/side.json" "compat $folder/side.json FILE"; do
     for case in "truncated:json:" "empty:json:" "nonutf8:json:1:" "deep:json:1:" "duplicate:json:1:" "trailing:json:1:" "bom:json:1:" \
         "number:json:1:" "missing:json: cannot open: No such file" "huge:json: holds more than the limit"; do
@@ -94,7 +95,7 @@ for reader in "vectors" "report" "hash --json" "key --json" "layout --json" "pla
         refuses "$command" "$name.$text" "$mooncheck" $command
     done
     case $reader in
-    vectors | report) ;; # they take folders
+    vectors | report | run | swarm) ;; # they take folders
     # shellcheck disable=SC2086,SC2046
     *FILE*) refuses "$reader with a folder" "is a directory" "$mooncheck" $(echo "$reader" | sed "s|FILE|$folder/folder|") ;;
     # shellcheck disable=SC2086
@@ -204,6 +205,19 @@ refuses "a stream of an unknown kind" "--kind x is none of" "$mooncheck" wire de
 refuses "a stream that is text" "no frame is known" "$mooncheck" wire decode README.md
 refuses "recorded messages of another kind" '"schema" is not "mooncheck-wire/1"' "$mooncheck" wire check fixtures/vectors/config.json.zst
 
+# ---- scenarios
+sed 's/"id": "miss"/"id": "absent"/' scenarios/put-get.json >"$folder/scenario.json"
+refuses "a scenario with an id twice" "\"absent\" is there already" "$mooncheck" sim "$folder/scenario.json"
+refuses "a scenario that is none" 'member "id" is missing' "$mooncheck" run "$folder/side2.json"
+refuses "a folder without scenarios" "holds no scenario" "$mooncheck" run "$folder/folder"
+refuses "a world that does not exist" "world" "$mooncheck" run --world rx
+refuses "a foreign client in a simulation" "go with --world tcp" "$mooncheck" run --world sim --client cmd:x
+refuses "a foreign client that is no command" "must be cmd:COMMAND" "$mooncheck" run --world tcp --client x
+refuses "a foreign master without a port" "must be wire:HOST:PORT" "$mooncheck" run --world tcp --target wire:x
+refuses "seeds in the wrong order" "--seeds must be A..B" "$mooncheck" swarm --seeds 9..1
+refuses "a swarm's file that is none" "is no file of a swarm" "$mooncheck" swarm --seeds 1..2 --resume README.md scenarios/put-get.json
+refuses "a simulation of nothing" "needs SCENARIO" "$mooncheck" sim
+
 # ---- usage
 refuses "a plan of nothing" "needs --prompt N" "$mooncheck" plan
 refuses "a plan with two questions" "holds the whole question" "$mooncheck" plan --json "$folder/plan.json" --tp 2
@@ -238,7 +252,8 @@ for command in "--help" "--version" "man" "completion" "vectors --help" "list" "
     "hash --help" "plan --help" "plan --prompt 40 --decode 3" "plan --prompt 40 --stored 32 --ask load" \
     "plan --prompt 40 --stored 32 --ask lookup --question" "plan --json $folder/plan.json" \
     "plan --json $folder/plan.json --explain" "vectors --mode strict $folder/good.json" "list --deviations" \
-    "list --deviations --json"; do
+    "list --deviations --json" "sim scenarios/put-get.json" "sim scenarios/store-mix.json --explain --twice" \
+    "run --world mem scenarios/writer-dies.json" "swarm --seeds 1..2 scenarios/owner-restart.json" "swarm --help"; do
     # shellcheck disable=SC2086
     ok "$command" "$mooncheck" $command
     # shellcheck disable=SC2086

@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 static bool is_json(const char *path) {
     size_t length = strlen(path);
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
@@ -27,7 +23,7 @@ static int add(struct list *list, const char *path, struct moon_error *error) {
         size_t capacity = list->capacity > 0 ? 2 * list->capacity : 16;
         struct moon_scenario *grown = moon_arena_array(list->arena, capacity, sizeof *grown);
         if (!grown)
-            return no_memory(error);
+            return moon_no_memory(error);
         if (list->count > 0)
             memcpy(grown, list->rows, list->count * sizeof *grown);
         list->rows = grown;
@@ -69,7 +65,7 @@ int moon_cli_add_play(struct moon_result *result, const struct moon_scenario *sc
     struct moon_result_case *one = moon_result_add(result);
     const char **deviations = moon_arena_array(result->arena, play->deviation_count, sizeof *deviations);
     if (!one || !deviations)
-        return no_memory(error);
+        return moon_no_memory(error);
     for (size_t i = 0; i < play->deviation_count; i++)
         deviations[i] = play->deviations[i];
     one->id = moon_arena_format(result->arena, "scenario.%s.%s", scenario->id, world);
@@ -89,7 +85,7 @@ int moon_cli_add_play(struct moon_result *result, const struct moon_scenario *sc
     one->deviations = deviations;
     one->deviation_count = play->deviation_count;
     if (!one->id || !one->profile)
-        return no_memory(error);
+        return moon_no_memory(error);
     moon_result_count(result, one);
     return 0;
 }

@@ -25,7 +25,7 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 work=$folder/.unfinished
 rm -rf "$work"
-mkdir -p "$work/package" "$work/root/bin" "$work/root/mods" "$work/root/r"
+mkdir -p "$work/package" "$work/first/bin" "$work/first/mods" "$work/first/r"
 trap 'rm -rf "$work"' EXIT
 
 newest() { apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }'; }
@@ -43,13 +43,13 @@ version=${package#linux-image-}
 number=10
 for module in $modules; do
     file=$(find "$work/package/lib/modules/$version" -name "$module.ko" | head -1)
-    [ -z "$file" ] || cp "$file" "$work/root/mods/$number-$module.ko"
+    [ -z "$file" ] || cp "$file" "$work/first/mods/$number-$module.ko"
     number=$((number + 1))
 done
-[ -e "$work/root/mods/$((number - 1))-rdma_rxe.ko" ] || fail "$package has no rdma_rxe"
-cp "$(command -v busybox)" "$work/root/bin/busybox"
-cp "$(dirname "$0")/init" "$work/root/init"
-chmod 755 "$work/root/init"
-(cd "$work/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd.gz"
+[ -e "$work/first/mods/$((number - 1))-rdma_rxe.ko" ] || fail "$package has no rdma_rxe"
+cp "$(command -v busybox)" "$work/first/bin/busybox"
+cp "$(dirname "$0")/init" "$work/first/init"
+chmod 755 "$work/first/init"
+(cd "$work/first" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd.gz"
 mv "$work/package/boot/vmlinuz-$version" "$folder/vmlinuz"
 mv "$work/initrd.gz" "$folder/initrd.gz"

@@ -3,12 +3,17 @@
 # Verbs over soft-RoCE: our owner and requester with each other, in one guest and between two, and with a real Mooncake.
 #
 #   usage: conformance/rxe/spike.sh BUILD [VENV]
-# VENV has Mooncake's wheel (default BUILD/deps/mooncake/venv); without it its checks are skipped. Closing line
+# VENV has Mooncake's wheel (default BUILD/deps/venv); without it its checks are skipped. Closing line
 # "N passed, N failed, N skipped"; exit 0, 1, or 77 with the reason if no guest can be run.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 build=$(realpath "$1")
-venv=${2:-$build/deps/mooncake/venv}
+venv=${2:-$build/deps/venv}
+if [ ! -x "$build/gcc/mooncheck-rdma" ]; then
+    echo "rxe: SKIP: $build/gcc/mooncheck-rdma is not built"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 77
+fi
 out=$build/rxe
 log=$out/spike.log
 rm -rf "$out"

@@ -51,7 +51,18 @@ move() { # host of the owner, operation
         --bytes $bytes --op "$2" --fill 7 >"$logs/$2.log" 2>&1
 }
 
+device_tests() {
+    local test=$bin/test/ref/fabric/verbs_test
+    if [ -x "$test" ]; then
+        "$test" >"$logs/unit.log" 2>&1
+        verdict "unit tests of the verbs, with a device" "$(tail -n 1 "$logs/unit.log" | sed 's/.*passed, //')" "0 failed, 0 skipped"
+    else
+        echo "skip unit tests of the verbs: $test is not built"
+    fi
+}
+
 one_guest() {
+    device_tests
     start_owner 15001
     move "$SELF" read
     verdict "ours reads ours" "$(digest read "$logs/read.log")" "$(digest offered "$logs/owner.log")"

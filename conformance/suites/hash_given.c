@@ -2,6 +2,7 @@
 /* Reads a case of the suite hash: every member checked, with its place in the error. */
 #include "conformance/suites/hash.h"
 
+#include "ref/base/bytes.h"
 #include "ref/base/utf8.h"
 
 #include <stdlib.h>
@@ -360,9 +361,8 @@ struct candidate {
 static int compare_strings(const void *a, const void *b) {
     const struct moon_string *left = ((const struct candidate *)a)->string,
                              *right = ((const struct candidate *)b)->string;
-    size_t shorter = left->length < right->length ? left->length : right->length;
-    int order = shorter > 0 ? memcmp(left->bytes, right->bytes, shorter) : 0;
-    return order ? order : (left->length > right->length) - (left->length < right->length);
+    return moon_bytes_compare((struct moon_bytes){left->bytes, left->length},
+                              (struct moon_bytes){right->bytes, right->length});
 }
 
 /* share_equal_strings: equal strings become one object. (HASH-024) */

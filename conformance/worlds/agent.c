@@ -37,8 +37,8 @@ int moon_agent_start(struct moon_agent *agent, const char *name, const char *pat
         fcntl(pair[1], F_SETFD, 0); /* the child's end lives through its exec */
         fcntl(pair[0], F_SETFL, O_NONBLOCK);
     }
-    int status = line.failed ? moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory")
-                             : moon_process_start(&agent->process, moon_text_value(&line), NULL, error);
+    int status =
+        line.failed ? moon_no_memory(error) : moon_process_start(&agent->process, moon_text_value(&line), NULL, error);
     moon_text_close(&line);
     if (pair[1] >= 0)
         close(pair[1]);

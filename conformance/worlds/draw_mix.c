@@ -63,7 +63,8 @@ static bool draw_operation(struct moon_arena *arena, struct moon_scenario *scena
         .repeat = 1,
     };
     out->force = moon_random_chance(random, 1, 2) && (what == MOON_DO_REMOVE || what == MOON_DO_REMOVE_ALL);
-    out->pause_ns = moon_random_between(random, 0, mix->pause_max_ns);
+    bool at_once = moon_random_chance(random, 1, 2); /* so that clients meet */
+    out->pause_ns = moon_random_between(random, 0, at_once ? 0 : mix->pause_max_ns);
     if (after)
         *after = (struct moon_condition){MOON_CONDITION_OPERATION, last};
     return out->id && after && (out->keys || what == MOON_DO_REMOVE_ALL);
@@ -78,13 +79,13 @@ int moon_scenario_draw(struct moon_arena *arena, struct moon_scenario *scenario,
     for (size_t i = 0; i < MOON_SCENARIO_NODES_MAX; i++)
         last[i] = MOON_SCENARIO_NONE;
     if (!all)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     if (first > 0)
         memcpy(all, scenario->operations, first * sizeof *all);
     for (size_t i = 0; i < added; i++) {
         size_t client = mix->clients[i % mix->client_count];
         if (!draw_operation(arena, scenario, client, i, last[client], random, &all[first + i]))
-            return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+            return moon_no_memory(error);
         last[client] = first + i;
     }
     scenario->operations = all;

@@ -3,7 +3,7 @@
 #include "conformance/worlds/run.h"
 
 /* A remote call takes a few milliseconds in the simulated network: so long after its beginning a fault may strike. */
-static const moon_ns DELAY_MAX_NS = 30 * MOON_NS_PER_MS;
+static const moon_ns DELAY_MAX_NS = 15 * MOON_NS_PER_MS;
 enum { HALVINGS_MAX = 10 }; /* short lengths are as likely as long ones */
 
 static size_t token_of(const struct moon_run *run, size_t fault) {
@@ -16,7 +16,7 @@ static int add_fault(struct moon_run *run, const struct moon_run_fault *fault, m
         size_t capacity = run->fault_capacity > 0 ? 2 * run->fault_capacity : 16;
         struct moon_run_fault *grown = moon_arena_array(run->arena, capacity, sizeof *grown);
         if (!grown)
-            return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+            return moon_no_memory(error);
         for (size_t i = 0; i < run->fault_count; i++)
             grown[i] = run->faults[i];
         run->faults = grown;
@@ -27,16 +27,27 @@ static int add_fault(struct moon_run *run, const struct moon_run_fault *fault, m
     return run->world->kind->wake(run->world, delay_ns, token_of(run, run->fault_count++), error);
 }
 
-static int draw_one(struct moon_run *run, enum moon_scenario_act what, int64_t rate, struct moon_error *error) {
+/* Where it strikes: every other time the node whose operation begins, so that many faults hit something that runs. */
+static size_t draw_node(struct moon_run *run, const size_t *nodes, size_t count, size_t asking) {
+    bool own = moon_random_chance(&run->random, 1, 2);
+    size_t drawn = moon_random_below(&run->random, count);
+    for (size_t i = 0; i < count && own; i++)
+        if ((nodes ? nodes[i] : i) == asking)
+            return asking;
+    return nodes ? nodes[drawn] : drawn;
+}
+
+static int draw_one(struct moon_run *run, enum moon_scenario_act what, int64_t rate, size_t asking,
+                    struct moon_error *error) {
     const struct moon_scenario_faults *faults = &run->scenario->faults;
     if (rate == 0 || !moon_random_chance(&run->random, (uint64_t)rate, 1000))
         return 0;
     struct moon_run_fault fault = {.what = what};
     if (what == MOON_ACT_KILL || what == MOON_ACT_STOP) {
-        fault.node = faults->nodes[moon_random_below(&run->random, faults->node_count)];
+        fault.node = draw_node(run, faults->nodes, faults->node_count, asking);
     } else {
         size_t count = run->scenario->node_count;
-        fault.node = moon_random_below(&run->random, count);
+        fault.node = draw_node(run, NULL, count, asking);
         fault.other = (fault.node + 1 + moon_random_below(&run->random, count - 1)) % count;
     }
     moon_ns longest = faults->length_max_ns >> moon_random_below(&run->random, HALVINGS_MAX);
@@ -45,16 +56,21 @@ static int draw_one(struct moon_run *run, enum moon_scenario_act what, int64_t r
     return add_fault(run, &fault, delay_ns, error);
 }
 
-int moon_run_draw_faults(struct moon_run *run, struct moon_error *error) {
+int moon_run_draw_faults(struct moon_run *run, size_t asking, struct moon_error *error) {
     const struct moon_scenario_faults *faults = &run->scenario->faults;
+    const struct {
+        enum moon_scenario_act what;
+        int64_t rate;
+    } kinds[] = {{MOON_ACT_KILL, faults->crash},
+                 {MOON_ACT_STOP, faults->stop},
+                 {MOON_ACT_PARTITION, faults->partition},
+                 {MOON_ACT_DROP, faults->drop}};
+    int status = 0;
     if (!run->setting->with_faults || !faults->there || run->world->kind != &moon_world_sim)
         return 0;
-    int status = draw_one(run, MOON_ACT_KILL, faults->crash, error);
-    if (status == 0)
-        status = draw_one(run, MOON_ACT_STOP, faults->stop, error);
-    if (status == 0)
-        status = draw_one(run, MOON_ACT_PARTITION, faults->partition, error);
-    return status == 0 ? draw_one(run, MOON_ACT_DROP, faults->drop, error) : status;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && status == 0; i++)
+        status = draw_one(run, kinds[i].what, kinds[i].rate, asking, error);
+    return status;
 }
 
 /* Two faults of one kind at one place are one: the later is left out. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that live in this process: their gate, their records, their calls. */
+/* Nodes that live in this process: their records, their calls. */
 #include "conformance/worlds/inside.h"
 
 #include "ref/base/fill.h"
@@ -9,49 +9,40 @@
 #include <string.h>
 #include <xxhash.h>
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
+/* ---- what is held back ---- */
 
-/* ---- what waits at the gate ---- */
-
-enum held_kind { HELD_SEND, HELD_RECORD, HELD_STEP };
+enum held_kind { HELD_RECORD, HELD_STEP };
 
 struct moon_inside_held {
     struct moon_inside_held *next;
     enum held_kind kind;
-    size_t bytes;                  /* of this object */
     size_t index;                  /* RECORD: in spare */
     struct moon_world_event event; /* STEP */
-    struct moon_stream *stream;    /* SEND */
-    size_t count;
-    struct moon_piece pieces[];
 };
 
 static bool is_held(const struct moon_inside_node *node) {
     return node->steps > 0 || node->held;
 }
 
-static struct moon_inside_held *hold(struct moon_inside_node *node, enum held_kind kind, size_t pieces) {
+static struct moon_inside_held *hold(struct moon_inside_node *node, enum held_kind kind) {
     struct moon_memory *memory = node->inside->world.setting.memory;
-    size_t bytes = sizeof(struct moon_inside_held) + pieces * sizeof(struct moon_piece);
-    struct moon_inside_held *held = memory->resize(memory, NULL, 0, bytes);
+    struct moon_inside_held *held = memory->resize(memory, NULL, 0, sizeof *held);
     node->inside->world.failed |= !held;
     if (!held)
         return NULL;
-    *held = (struct moon_inside_held){.kind = kind, .bytes = bytes};
+    *held = (struct moon_inside_held){.kind = kind};
     *node->held_tail = held;
     node->held_tail = &held->next;
     return held;
 }
 
-static void drop_held(struct moon_inside_node *node, struct moon_inside_held **place) {
+static void drop_first(struct moon_inside_node *node) {
     struct moon_memory *memory = node->inside->world.setting.memory;
-    struct moon_inside_held *held = *place;
-    *place = held->next;
-    if (!*place)
-        node->held_tail = place;
-    memory->resize(memory, held, held->bytes, 0);
+    struct moon_inside_held *held = node->held;
+    node->held = held->next;
+    if (!node->held)
+        node->held_tail = &node->held;
+    memory->resize(memory, held, sizeof *held, 0);
 }
 
 /* ---- records ---- */
@@ -84,7 +75,7 @@ static void take_record(struct moon_recorder *self, const struct moon_record *re
     struct moon_inside_node *node = node_named(inside, record->node);
     assert(node);
     bool holding = is_held(node) && record->kind != MOON_RECORD_FAULT; /* faults come from outside */
-    struct moon_inside_held *held = holding ? hold(node, HELD_RECORD, 0) : NULL;
+    struct moon_inside_held *held = holding ? hold(node, HELD_RECORD) : NULL;
     if (held) {
         held->index = inside->spare.count;
         moon_history_add(&inside->spare, record);
@@ -97,59 +88,12 @@ static void take_record(struct moon_recorder *self, const struct moon_record *re
         struct moon_world_event event = {.kind = MOON_WORLD_STEP, .anchor = i, .lease_left_ns = MOON_NS_NEVER};
         if (record->has & MOON_RECORD_HAS_LEASE)
             event.lease_left_ns = record->lease_ns - record->time_ns;
-        held = holding ? hold(node, HELD_STEP, 0) : NULL;
+        held = holding ? hold(node, HELD_STEP) : NULL;
         if (held)
             held->event = event;
         else if (!holding)
             step(node, &event);
     }
-}
-
-/* ---- streams ---- */
-
-static struct moon_inside_node *node_of(struct moon_streams *self) {
-    return (struct moon_inside_node *)((char *)self - offsetof(struct moon_inside_node, gate));
-}
-
-static struct moon_stream *gate_open(struct moon_streams *self, const char *endpoint, struct moon_stream_user *user) {
-    struct moon_streams *below = node_of(self)->below;
-    return below->open(below, endpoint, user);
-}
-
-static struct moon_stream *gate_listen(struct moon_streams *self, const char *endpoint, struct moon_stream_user *user) {
-    struct moon_streams *below = node_of(self)->below;
-    return below->listen(below, endpoint, user);
-}
-
-static void gate_send(struct moon_streams *self, struct moon_stream *stream, const struct moon_piece *pieces,
-                      size_t count) {
-    struct moon_inside_node *node = node_of(self);
-    if (!is_held(node)) {
-        node->below->send(node->below, stream, pieces, count);
-        return;
-    }
-    struct moon_inside_held *held = hold(node, HELD_SEND, count);
-    if (!held)
-        return;
-    held->stream = stream;
-    held->count = count;
-    memcpy(held->pieces, pieces, count * sizeof *pieces);
-}
-
-static void gate_resume(struct moon_streams *self, struct moon_stream *stream) {
-    struct moon_streams *below = node_of(self)->below;
-    below->resume(below, stream);
-}
-
-static void gate_close(struct moon_streams *self, struct moon_stream *stream) {
-    struct moon_inside_node *node = node_of(self);
-    for (struct moon_inside_held **place = &node->held; *place;) {
-        if ((*place)->kind == HELD_SEND && (*place)->stream == stream)
-            drop_held(node, place);
-        else
-            place = &(*place)->next;
-    }
-    node->below->close(node->below, stream);
 }
 
 /* Lets out what waits, up to the next anchor. */
@@ -161,46 +105,13 @@ static void replay(struct moon_inside_node *node) {
             struct moon_record record = inside->spare.records[held->index];
             record.time_ns = inside->now(inside);
             keep(node, &record);
-        } else if (held->kind == HELD_STEP) {
-            step(node, &held->event);
         } else {
-            node->below->send(node->below, held->stream, held->pieces, held->count);
+            step(node, &held->event);
         }
-        drop_held(node, &node->held);
+        drop_first(node);
     }
     inside->touched(inside, node->index);
 }
-
-/* ---- the program ---- */
-
-static void *boot(const void *settings, struct moon_environment *environment, struct moon_error *error) {
-    /* The settings are the world's own node; only its program sees them as constant. */
-    struct moon_inside_node *node = (struct moon_inside_node *)(uintptr_t)settings;
-    if (environment->streams != &node->gate)
-        node->below = environment->streams;
-    environment->streams = &node->gate;
-    node->environment = environment;
-    const void *own = node->index == 0 ? (const void *)&node->master : &node->client;
-    node->instance = node->program->boot(own, environment, error);
-    return node->instance ? node : NULL;
-}
-
-static moon_ns deadline(const void *instance) {
-    const struct moon_inside_node *node = instance;
-    return node->program->deadline(node->instance);
-}
-
-static void tick(void *instance) {
-    struct moon_inside_node *node = instance;
-    node->program->tick(node->instance);
-}
-
-static void halt(void *instance) {
-    struct moon_inside_node *node = instance;
-    node->program->halt(node->instance);
-}
-
-const struct moon_program moon_inside_program = {"gate", boot, deadline, tick, halt};
 
 /* ---- calls ---- */
 
@@ -309,14 +220,14 @@ int moon_inside_submit(struct moon_world *world, struct moon_world_call *asked, 
     struct moon_inside_call *call = memory->resize(memory, NULL, 0, sizeof *call), **place = &node->calls;
     assert(node->up);
     if (!call)
-        return no_memory(error);
+        return moon_no_memory(error);
     *call = (struct moon_inside_call){.inside = inside, .call = asked};
     moon_arena_open(&call->arena, memory);
     while (*place)
         place = &(*place)->next;
     *place = call;
     if (!fill_items(call))
-        return no_memory(error);
+        return moon_no_memory(error);
     return node->stopped || is_held(node) ? 0 : begin(node, call, error);
 }
 
@@ -362,7 +273,7 @@ static void forget_steps(struct moon_inside_node *node) {
     while (node->held) {
         if (node->held->kind == HELD_STEP)
             world->reached[node->held->event.anchor] = false;
-        drop_held(node, &node->held);
+        drop_first(node);
     }
     node->steps = 0;
 }
@@ -400,10 +311,10 @@ static void open_node(struct moon_inside *inside, size_t index) {
     const struct moon_scenario *scenario = inside->world.scenario;
     struct moon_inside_node *node = &inside->nodes[index];
     *node = (struct moon_inside_node){
-        .gate = {gate_open, gate_listen, gate_send, gate_resume, gate_close},
         .inside = inside,
         .index = index,
         .program = index == 0 ? &moon_master_program : &moon_client_program,
+        .settings = index == 0 ? (const void *)&node->master : &node->client,
     };
     node->held_tail = &node->held;
     snprintf(node->host, sizeof node->host, "10.0.0.%zu", index + 1);
@@ -431,7 +342,7 @@ int moon_inside_open(struct moon_inside *inside, const struct moon_world_kind *k
     moon_history_open(&inside->spare, setting->memory);
     inside->recorder.record = take_record;
     if (status == 0 && moon_wire_protocol_open(&inside->protocol, scenario->release, setting->memory) != 0)
-        status = no_memory(error);
+        status = moon_no_memory(error);
     for (size_t i = 0; i < scenario->node_count; i++)
         open_node(inside, i);
     return status;
@@ -440,7 +351,7 @@ int moon_inside_open(struct moon_inside *inside, const struct moon_world_kind *k
 void moon_inside_close(struct moon_inside *inside) {
     for (size_t i = 0; i < inside->world.scenario->node_count; i++) {
         while (inside->nodes[i].held)
-            drop_held(&inside->nodes[i], &inside->nodes[i].held);
+            drop_first(&inside->nodes[i]);
         free_list(inside, &inside->nodes[i].calls);
     }
     free_list(inside, &inside->ended);
@@ -455,6 +366,6 @@ int moon_inside_history(struct moon_world *world, struct moon_history *history, 
     for (size_t i = 0; i < inside->records.count; i++)
         moon_history_add(history, &inside->records.records[i]);
     if (inside->records.failed || inside->spare.failed || history->failed || world->failed)
-        return no_memory(error);
+        return moon_no_memory(error);
     return moon_history_merge(history, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that live in this process: what worlds sim and mem share. A gate stands between each node and its streams, and
- * between it and the history, so that a node can be held at a record: what it sends and tells from then on waits. */
+/* Nodes that live in this process: what worlds sim and mem share. A handler cannot be left midway, so a node that is
+ * held at a record runs on to the end of its event; what it sends leaves at a later event, and what it tells is kept
+ * back, so that nothing of it shows when the node is killed there. */
 #ifndef MOON_WORLDS_INSIDE_H
 #define MOON_WORLDS_INSIDE_H
 
@@ -13,20 +14,19 @@ struct moon_inside_call;
 struct moon_inside_held;
 
 /* One node.
- *   gate     the streams that its program sees; below: those of the fabric
+ *   program  and its settings: master or client
  *   steps    anchors that it is held at
  *   held     what waits behind them, in order
  *   stopped  by an action of the scenario
- *   n        of its next record, from 0 at each boot: without a gap, whatever is lost at the gate */
+ *   n        of its next record, from 0 at each boot: without a gap, whatever is lost when it is held */
 struct moon_inside_node {
-    struct moon_streams gate, *below;
     struct moon_inside *inside;
     size_t index;
     const struct moon_program *program;
+    const void *settings;
     struct moon_master_node_settings master;
     struct moon_client_node_settings client;
-    void *instance;
-    struct moon_environment *environment;
+    void *instance; /* of the program, NULL while it is down */
     bool up, stopped;
     uint32_t boot;
     uint64_t n;
@@ -49,9 +49,6 @@ struct moon_inside {
     struct moon_history records, spare; /* spare: those that are held back */
     struct moon_inside_call *ended, *lost;
 };
-
-/* Runs the node's own program behind the gate; its settings are a struct moon_inside_node. */
-extern const struct moon_program moon_inside_program;
 
 int moon_inside_open(struct moon_inside *inside, const struct moon_world_kind *kind,
                      const struct moon_world_setting *setting, const struct moon_scenario *scenario,

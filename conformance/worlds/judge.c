@@ -9,10 +9,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 static void write_code(int64_t code, struct moon_text *out) {
     if (code == MOON_CODE_LOST)
         moon_text_string(out, "lost");
@@ -67,7 +63,7 @@ static int fail(struct moon_run *run, size_t operation, struct moon_text *expect
     play->expected = take(run, expected);
     play->seen = take(run, seen);
     moon_text_close(&text);
-    return play->required && play->done && play->expected && play->seen ? 0 : no_memory(error);
+    return play->required && play->done && play->expected && play->seen ? 0 : moon_no_memory(error);
 }
 
 /* ---- codes and digests ---- */
@@ -136,7 +132,7 @@ static int check_digests(struct moon_run *run, const struct moon_scenario_digest
     for (size_t i = 0; i < operation->result_count; i++) {
         bool fits = operation->results[i] < 0 || operation->results[i] == MOON_CODE_LOST;
         if (!digest_fits(run, digests, i, &fits))
-            return no_memory(error);
+            return moon_no_memory(error);
         if (fits)
             continue;
         moon_text_string(expected, "the bytes of fill ");
@@ -168,7 +164,7 @@ static int check_expected(struct moon_run *run, struct moon_error *error) {
 /* ---- checkers ---- */
 
 static bool may_deviate(const struct moon_run *run, const char *edge) {
-    if (run->scenario->master.mode == MOON_STORE_STRICT)
+    if (run->scenario->strict)
         return false;
     for (size_t i = 0; i < run->scenario->deviation_count; i++)
         if (strcmp(run->scenario->deviations[i], edge) == 0)
@@ -204,12 +200,12 @@ static int judge_by(struct moon_run *run, const struct moon_checker *checker, st
                 ? moon_arena_format(run->arena, "%s (edge %s, which is not permitted here)", finding.seen, finding.edge)
                 : finding.seen;
         if (!play->seen)
-            return no_memory(error);
+            return moon_no_memory(error);
     }
     static const char *const words[] = {"held", "BROKEN", "broken with a listed cause", "cannot be known"};
     play->account = moon_arena_format(run->arena, "%schecker %u %s: %s, %zu cases looked at\n", play->account,
                                       checker->number, checker->name, words[finding.verdict], finding.looked_at);
-    return play->account ? 0 : no_memory(error);
+    return play->account ? 0 : moon_no_memory(error);
 }
 
 int moon_run_judge(struct moon_run *run, struct moon_error *error) {

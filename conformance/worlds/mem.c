@@ -41,10 +41,6 @@ static struct mem_world *of(struct moon_world *world) {
     return (struct mem_world *)world;
 }
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 /* ---- memory of a process ---- */
 
 static void unlink_block(struct block *block) {
@@ -160,7 +156,7 @@ static int open_world(const struct moon_world_setting *setting, const struct moo
     struct mem_world *self = memory->resize(memory, NULL, 0, sizeof *self);
     *world = NULL;
     if (!self)
-        return no_memory(error);
+        return moon_no_memory(error);
     *self = (struct mem_world){.fabric = NULL};
     int status = moon_inside_open(&self->inside, &moon_world_mem, setting, scenario, error);
     self->inside.now = now;
@@ -173,7 +169,7 @@ static int open_world(const struct moon_world_setting *setting, const struct moo
     }
     if (status == 0) {
         self->fabric = moon_memory_fabric_open(memory);
-        status = self->fabric ? 0 : no_memory(error);
+        status = self->fabric ? 0 : moon_no_memory(error);
     }
     *world = &self->inside.world;
     if (status != 0) {
@@ -196,15 +192,16 @@ static int boot(struct moon_world *world, size_t index, struct moon_error *error
     node->environment = (struct moon_environment){
         .random = moon_random_split(&random, name), .memory = &node->memory, .recorder = &node->recorder};
     if (moon_memory_fabric_attach(self->fabric, &node->environment, inside->host) != 0)
-        return no_memory(error);
+        return moon_no_memory(error);
     inside->up = true;
     record_fault(node, "boot");
     inside->client.client.segment = bytes > 0 ? resize(&node->memory, NULL, 0, bytes) : NULL;
     if (bytes > 0 && !inside->client.client.segment)
-        return no_memory(error);
+        return moon_no_memory(error);
     if (bytes > 0)
         memset(inside->client.client.segment, 0, bytes);
-    return moon_inside_program.boot(inside, &node->environment, error) ? 0 : error->status;
+    inside->instance = inside->program->boot(inside->settings, &node->environment, error);
+    return inside->instance ? 0 : error->status;
 }
 
 static int act(struct moon_world *world, enum moon_scenario_act what, size_t index, size_t other,
@@ -226,7 +223,7 @@ static int wake(struct moon_world *world, moon_ns delay_ns, size_t token, struct
     struct alarm *grown = moon_memory_grow(world->setting.memory, self->alarms, &self->alarm_capacity,
                                            self->alarm_count + 1, sizeof *grown, 16);
     if (!grown)
-        return no_memory(error);
+        return moon_no_memory(error);
     self->alarms = grown;
     size_t place = self->alarm_count++;
     for (; place > 0 && grown[place - 1].time_ns > alarm.time_ns; place--)
@@ -242,7 +239,7 @@ static moon_ns next_time(const struct mem_world *self) {
     moon_ns next = self->alarm_count > 0 ? self->alarms[0].time_ns : MOON_NS_NEVER;
     for (size_t i = 0; i < self->inside.world.scenario->node_count; i++) {
         const struct moon_inside_node *node = &self->inside.nodes[i];
-        moon_ns deadline = node->up ? moon_inside_program.deadline(node) : MOON_NS_NEVER;
+        moon_ns deadline = node->up ? node->program->deadline(node->instance) : MOON_NS_NEVER;
         next = deadline < next ? deadline : next;
     }
     return next;
@@ -253,10 +250,10 @@ static void do_due(struct mem_world *self) {
     moon_ns time_ns = moon_memory_fabric_now(self->fabric);
     for (size_t i = 0; i < self->inside.world.scenario->node_count; i++) {
         struct moon_inside_node *node = &self->inside.nodes[i];
-        if (!node->up || moon_inside_program.deadline(node) > time_ns)
+        if (!node->up || node->program->deadline(node->instance) > time_ns)
             continue;
         enter(&self->inside, i);
-        moon_inside_program.tick(node);
+        node->program->tick(node->instance);
         return;
     }
     moon_world_tell(&self->inside.world,
@@ -284,7 +281,7 @@ static int advance(struct moon_world *world, struct moon_world_event *event, str
     while (!moon_world_take(world, event)) {
         bool more = go_further(self);
         if (world->failed)
-            return no_memory(error);
+            return moon_no_memory(error);
         if (!more) {
             *event = (struct moon_world_event){.kind = MOON_WORLD_QUIET};
             return 0;

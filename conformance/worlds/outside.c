@@ -13,10 +13,6 @@
 enum { HEX_BYTES_MAX = 64 * 1024, OPS_A_CALL = 1024 };
 static_assert((int)OPS_A_CALL > (int)MOON_SCENARIO_KEYS_MAX, "each key of a call is an operation of its own");
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 static bool is_put(enum moon_scenario_do what) {
     return what == MOON_DO_PUT || what == MOON_DO_BATCH_PUT;
 }
@@ -127,14 +123,14 @@ int moon_outside_message(struct moon_arena *arena, const struct moon_scenario *s
         *error = why;
         return why.status;
     }
-    return moon_json_broken(root) ? no_memory(error) : 0;
+    return moon_json_broken(root) ? moon_no_memory(error) : 0;
 }
 
 /* ---- answers ---- */
 
 static bool read_digest(const struct moon_json *digest, uint64_t *out) {
     uint8_t bytes[8];
-    if (!moon_json_is(digest, MOON_JSON_STRING) || digest->length != 16 ||
+    if (!digest || digest->type != MOON_JSON_STRING || digest->length != 16 ||
         moon_hex_decode(digest->bytes, digest->length, bytes) != 0)
         return false;
     *out = 0;

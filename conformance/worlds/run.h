@@ -67,8 +67,8 @@ int moon_run_boot(struct moon_run *run, size_t node, size_t action, struct moon_
 int moon_run_act(struct moon_run *run, enum moon_scenario_act what, size_t node, size_t other,
                  struct moon_error *error);
 
-/* faults.c: an operation begins; a fault's time has come. */
-int moon_run_draw_faults(struct moon_run *run, struct moon_error *error);
+/* faults.c: an operation of node `asking` begins; a fault's time has come. */
+int moon_run_draw_faults(struct moon_run *run, size_t asking, struct moon_error *error);
 int moon_run_fault(struct moon_run *run, size_t fault, struct moon_error *error);
 
 /* judge.c: what the run gave against `expect` and the checkers, into run->play. Returns 0 or MOON_ERR_MEMORY. */

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SETUP_ATTEMPTS_MAX = 600 };
 /* A lease is over for sure when a little more time has passed: clocks of nodes drift by up to 100 millionths. */
@@ -17,10 +18,6 @@ static const moon_ns LEASE_MARGIN_NS = MOON_NS_PER_MS;
 enum { LEASE_MARGIN_PART = 1000 };
 /* Releases look once a second whether a time of theirs is over. */
 static const moon_ns FLAG_MARGIN_NS = 1500 * MOON_NS_PER_MS;
-
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
 
 void moon_run_end(struct moon_run *run, enum moon_outcome outcome, const char *format, ...) {
     char text[2048];
@@ -123,10 +120,10 @@ static int ask(struct moon_run *run, size_t index, struct moon_error *error) {
     for (size_t i = 0; keys && i < asked->key_count; i++) {
         keys[i] = moon_scenario_key(run->arena, asked->keys[i], operation->repetition);
         if (!keys[i])
-            return no_memory(error);
+            return moon_no_memory(error);
     }
     if (!keys)
-        return no_memory(error);
+        return moon_no_memory(error);
     operation->call = (struct moon_world_call){
         .node = asked->node,
         .what = asked->what,
@@ -140,7 +137,7 @@ static int ask(struct moon_run *run, size_t index, struct moon_error *error) {
     };
     operation->running = true;
     int status = run->world->kind->submit(run->world, &operation->call, error);
-    return status == 0 ? moon_run_draw_faults(run, error) : status;
+    return status == 0 ? moon_run_draw_faults(run, asked->node, error) : status;
 }
 
 static int begin_operation(struct moon_run *run, size_t index, struct moon_error *error) {
@@ -151,7 +148,7 @@ static int begin_operation(struct moon_run *run, size_t index, struct moon_error
     operation->results = moon_arena_array(run->arena, room, sizeof *operation->results);
     operation->digests = moon_arena_array(run->arena, room, sizeof *operation->digests);
     if (!operation->results || !operation->digests)
-        return no_memory(error);
+        return moon_no_memory(error);
     if (asked->pause_ns == 0 || !run->world->kind->virtual_time)
         return ask(run, index, error);
     operation->paused = true;
@@ -374,10 +371,9 @@ static int open_run(struct moon_run *run, const struct moon_scenario *scenario, 
     struct moon_random root, mix;
     struct moon_scenario *own = moon_arena_alloc(run->arena, sizeof *own);
     if (!own)
-        return no_memory(error);
+        return moon_no_memory(error);
     *own = *scenario;
-    if (run->setting->strict)
-        own->master.mode = MOON_STORE_STRICT;
+    own->strict |= run->setting->strict;
     moon_random_seed(&root, run->setting->seed);
     mix = moon_random_split(&root, "mix");
     run->random = moon_random_split(&root, "faults");
@@ -388,7 +384,7 @@ static int open_run(struct moon_run *run, const struct moon_scenario *scenario, 
     run->anchors = moon_arena_array(run->arena, own->anchor_count, sizeof *run->anchors);
     for (size_t i = 0; i < MOON_SCENARIO_NODES_MAX; i++)
         run->nodes[i].restarting = MOON_SCENARIO_NONE;
-    return status == 0 && (!run->operations || !run->actions || !run->anchors) ? no_memory(error) : status;
+    return status == 0 && (!run->operations || !run->actions || !run->anchors) ? moon_no_memory(error) : status;
 }
 
 /* A failure of the world itself: no memory ends all; the rest is told as what came of the run. */
@@ -401,12 +397,18 @@ static int settle(struct moon_run *run, int status, const struct moon_error *err
 
 static const char *reproduce(const struct moon_run *run) {
     const struct moon_play_setting *setting = run->setting;
-    const char *mode = setting->strict ? " --mode strict" : "";
+    const char *mode = setting->strict ? " --mode strict" : "", *client = "", *master = "";
     if (setting->kind == &moon_world_sim)
         return moon_arena_format(run->arena, "mooncheck sim %s --seed %llu%s", run->scenario->source,
                                  (unsigned long long)setting->seed, mode);
-    return moon_arena_format(run->arena, "mooncheck run --world %s %s --seed %llu%s", setting->kind->name,
-                             run->scenario->source, (unsigned long long)setting->seed, mode);
+    if (setting->client)
+        client = moon_arena_format(run->arena, " --client 'cmd:%s'", setting->client);
+    if (setting->master)
+        master = moon_arena_format(run->arena, " --target wire:%s", setting->master);
+    if (!client || !master)
+        return NULL;
+    return moon_arena_format(run->arena, "mooncheck run --world %s %s --seed %llu%s%s%s", setting->kind->name,
+                             run->scenario->source, (unsigned long long)setting->seed, mode, client, master);
 }
 
 static int play_in_world(struct moon_run *run, const char *folder, struct moon_error *error) {
@@ -441,16 +443,29 @@ static int write_artefacts(struct moon_run *run, const char *folder, struct moon
                *account = moon_arena_format(run->arena, "%s/account.txt", folder),
                *copy = moon_arena_format(run->arena, "%s/scenario.json", folder);
     if (!history || !account || !copy || !run->play->account)
-        return no_memory(error);
+        return moon_no_memory(error);
     moon_text_open(&text, moon_memory_heap());
     moon_history_write_json(&run->play->history, &text);
-    int status = text.failed ? no_memory(error) : moon_io_write(history, moon_text_value(&text), text.length, error);
+    int status =
+        text.failed ? moon_no_memory(error) : moon_io_write(history, moon_text_value(&text), text.length, error);
     if (status == 0)
         status = moon_io_write(account, run->play->account, strlen(run->play->account), error);
     moon_text_clear(&text);
     if (status == 0 && moon_io_read(run->scenario->source, MOON_JSON_INPUT_BYTES_MAX, &text, error) == 0)
         status = moon_io_write(copy, moon_text_value(&text), text.length, error);
     moon_text_close(&text);
+    return status;
+}
+
+/* The folder of this run, without what an earlier run left there. */
+static int make_folder(struct moon_arena *arena, const char *folder, struct moon_error *error) {
+    const char *const *paths = NULL;
+    size_t count = 0;
+    int status = moon_io_make_folder(folder, error);
+    if (status == 0)
+        status = moon_io_list(arena, folder, &paths, &count, error);
+    for (size_t i = 0; i < count && status == 0; i++)
+        unlink(paths[i]);
     return status;
 }
 
@@ -465,7 +480,7 @@ int moon_play(struct moon_arena *arena, const struct moon_scenario *scenario, co
     moon_history_open(&play->history, moon_memory_heap());
     if (setting->out) {
         folder = moon_arena_format(arena, "%s/%s.%s", setting->out, scenario->id, setting->kind->name);
-        status = folder ? moon_io_make_folder(folder, error) : no_memory(error);
+        status = folder ? make_folder(arena, folder, error) : moon_no_memory(error);
     }
     if (status == 0)
         status = open_run(&run, scenario, error);
@@ -478,7 +493,7 @@ int moon_play(struct moon_arena *arena, const struct moon_scenario *scenario, co
         if (folder && play->outcome != MOON_OUTCOME_SKIP)
             status = write_artefacts(&run, folder, error);
     }
-    return status == 0 && (!play->reason || !play->reproduce || !play->account) ? no_memory(error) : status;
+    return status == 0 && (!play->reason || !play->reproduce || !play->account) ? moon_no_memory(error) : status;
 }
 
 void moon_play_close(struct moon_play *play) {

@@ -139,8 +139,7 @@ static void read_store(struct reader *reader, const struct moon_json *root) {
         }
         FAIL(reader, MOON_ERR_SCHEMA, release, "\"%.40s\" is none of: %s", release->bytes, list);
     }
-    master->mode =
-        moon_json_is_string(moon_json_member(store, "mode"), "strict") ? MOON_STORE_STRICT : MOON_STORE_COMPAT;
+    reader->scenario->strict = moon_json_is_string(moon_json_member(store, "mode"), "strict");
     struct {
         const char *name;
         moon_ns *into, unit;

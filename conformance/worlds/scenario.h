@@ -147,6 +147,7 @@ struct moon_scenario {
     size_t guide_count;
     const struct moon_wire_release *release;
     struct moon_master_settings master;
+    bool strict; /* deviations count as broken */
     struct moon_scenario_node nodes[MOON_SCENARIO_NODES_MAX];
     size_t node_count;
     struct moon_scenario_operation *operations;

@@ -43,10 +43,6 @@ static const char *cannot(const struct moon_world_setting *setting, const struct
     return NULL;
 }
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 static void close_world(struct moon_world *world) {
     struct sim_world *self = of(world);
     struct moon_memory *memory = world->setting.memory;
@@ -68,7 +64,7 @@ static int open_world(const struct moon_world_setting *setting, const struct moo
     struct sim_world *self = memory->resize(memory, NULL, 0, sizeof *self);
     *world = NULL;
     if (!self)
-        return no_memory(error);
+        return moon_no_memory(error);
     *self = (struct sim_world){.sim = NULL};
     int status = moon_inside_open(&self->inside, &moon_world_sim, setting, scenario, error);
     self->inside.now = now;
@@ -76,12 +72,12 @@ static int open_world(const struct moon_world_setting *setting, const struct moo
     self->inside.touched = touched;
     if (status == 0) {
         self->sim = moon_sim_open(memory, setting->seed, &network, &self->inside.recorder);
-        status = self->sim ? 0 : no_memory(error);
+        status = self->sim ? 0 : moon_no_memory(error);
     }
     for (size_t i = 0; i < scenario->node_count && status == 0; i++) {
         struct moon_inside_node *node = &self->inside.nodes[i];
-        self->nodes[i] = moon_sim_add(self->sim, scenario->nodes[i].name, node->host, &moon_inside_program, node);
-        status = self->nodes[i] ? 0 : no_memory(error);
+        self->nodes[i] = moon_sim_add(self->sim, scenario->nodes[i].name, node->host, node->program, node->settings);
+        status = self->nodes[i] ? 0 : moon_no_memory(error);
     }
     *world = &self->inside.world;
     if (status != 0) {
@@ -99,9 +95,10 @@ static int boot(struct moon_world *world, size_t index, struct moon_error *error
     if (bytes > 0 && !node->client.client.segment) /* the same at each start, zeroed */
         node->client.client.segment = moon_sim_node_memory(self->nodes[index], bytes);
     if (bytes > 0 && !node->client.client.segment)
-        return no_memory(error);
+        return moon_no_memory(error);
     int status = moon_sim_boot(self->nodes[index], error);
     node->up = status == 0;
+    node->instance = moon_sim_node_instance(self->nodes[index]);
     return status;
 }
 
@@ -157,10 +154,10 @@ static int wake(struct moon_world *world, moon_ns delay_ns, size_t token, struct
     struct moon_memory *memory = world->setting.memory;
     struct alarm *alarm = memory->resize(memory, NULL, 0, sizeof *alarm);
     if (!alarm)
-        return no_memory(error);
+        return moon_no_memory(error);
     *alarm = (struct alarm){self->alarms, self, token};
     self->alarms = alarm;
-    return moon_sim_at(self->sim, moon_sim_now(self->sim) + delay_ns, woke, alarm) == 0 ? 0 : no_memory(error);
+    return moon_sim_at(self->sim, moon_sim_now(self->sim) + delay_ns, woke, alarm) == 0 ? 0 : moon_no_memory(error);
 }
 
 /* Nodes that are held while time goes on get nothing, as a process that waits for its supervisor. */
@@ -181,7 +178,7 @@ static int advance(struct moon_world *world, struct moon_world_event *event, str
         freeze(self);
         bool more = moon_sim_now(self->sim) - self->since_ns < MOON_WORLD_QUIET_VIRTUAL_NS && moon_sim_step(self->sim);
         if (moon_sim_failed(self->sim) || world->failed)
-            return no_memory(error);
+            return moon_no_memory(error);
         if (!more) {
             *event = (struct moon_world_event){.kind = MOON_WORLD_QUIET};
             return 0;

@@ -173,10 +173,9 @@ static int bury(struct swarm *swarm, size_t number, bool silent, struct moon_err
     int fate = 0;
     bool playing = worker->playing;
     uint64_t index = worker->index;
-    if (!silent)
-        waitpid(worker->pid, &fate, 0);
-    else
-        kill(worker->pid, SIGKILL), waitpid(worker->pid, NULL, 0);
+    if (silent)
+        kill(worker->pid, SIGKILL);
+    waitpid(worker->pid, &fate, 0);
     close(worker->in);
     worker->in = -1;
     if (!playing)
@@ -299,7 +298,9 @@ int moon_swarm(const struct moon_swarm_setting *setting, struct moon_swarm_resul
         swarm.total > SIZE_MAX / 4)
         return moon_fail(error, MOON_ERR_LIMIT, NULL, "too many seeds");
     swarm.done = moon_memory_grow_zeroed(memory, NULL, &capacity, (size_t)swarm.total, 1, 1);
-    int status = swarm.done ? read_done(&swarm, error) : moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    if (!swarm.done)
+        return moon_no_memory(error);
+    int status = read_done(&swarm, error);
     for (size_t i = 0; i < setting->jobs && status == 0; i++)
         status = start(&swarm, i, 0, error);
     if (status == 0)
@@ -308,9 +309,8 @@ int moon_swarm(const struct moon_swarm_setting *setting, struct moon_swarm_resul
         end(&swarm.workers[i], NULL);
     if (swarm.file >= 0)
         close(swarm.file);
-    if (swarm.done)
-        memory->resize(memory, swarm.done, capacity, 0);
-    return status == 0 && result->failures.failed ? moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory") : status;
+    memory->resize(memory, swarm.done, capacity, 0);
+    return status == 0 && result->failures.failed ? moon_no_memory(error) : status;
 }
 
 void moon_swarm_close(struct moon_swarm_result *result) {

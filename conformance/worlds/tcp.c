@@ -13,7 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 3000, START_TIMEOUT_S = 60, FILES_MAX = 256, ADDRESS_BYTES = 128, PATH_BYTES = 480 };
+enum {
+    GRACE_MS = 3000,
+    START_TIMEOUT_S = 60,
+    CLOSE_TIMEOUT_S = 10,
+    FILES_MAX = 256,
+    ADDRESS_BYTES = 128,
+    PATH_BYTES = 480
+};
 
 /* A call under way. */
 struct asked {
@@ -52,16 +59,13 @@ struct tcp_world {
     size_t alarm_count, alarm_capacity;
     struct moon_outside outside;
     uint64_t seq;
+    size_t closing; /* clients that have not answered "close" */
     bool own_folder, ending;
     char folder[PATH_BYTES];
 };
 
 static struct tcp_world *of(struct moon_world *world) {
     return (struct tcp_world *)world;
-}
-
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
 }
 
 static const char *name_of(const struct tcp_world *self, size_t node) {
@@ -123,8 +127,6 @@ static const char *cannot(const struct moon_world_setting *setting, const struct
         why = cannot_see(setting, &scenario->anchors[i], arena);
     if (!why && setting->master && !has_defaults(&scenario->master))
         why = "the scenario sets flags of the master, which runs already";
-    if (!why && setting->master && scenario->master.mode == MOON_STORE_STRICT)
-        why = "a foreign master has no mode strict";
     return why;
 }
 
@@ -189,7 +191,7 @@ static int take_answer(struct tcp_world *self, size_t index, const struct moon_j
         const struct moon_json *ok = moon_json_member(message, "ok");
         const struct moon_json *store = moon_json_is(ok, MOON_JSON_OBJECT) ? moon_json_member(ok, "store") : NULL;
         node->introduced = true;
-        return moon_json_is(store, MOON_JSON_BOOL) && store->boolean
+        return store && store->type == MOON_JSON_BOOL && store->boolean
                    ? 0
                    : fail_node(self, index, "does not offer a store in its answer to \"start\"", error);
     }
@@ -197,6 +199,7 @@ static int take_answer(struct tcp_world *self, size_t index, const struct moon_j
     while (*place && !(moon_json_is(seq, MOON_JSON_INTEGER) && (uint64_t)seq->integer == (*place)->seq))
         place = &(*place)->next;
     struct asked *asked = *place;
+    self->closing -= !asked && self->closing > 0;
     if (!asked)
         return self->ending ? 0 : fail_node(self, index, "answers what was not asked", error);
     const char *why = NULL;
@@ -254,11 +257,11 @@ static const char *master_command(const struct tcp_world *self, struct moon_aren
     const char *port = self->nodes[0].address[0] ? strrchr(self->nodes[0].address, ':') + 1 : "0";
     return moon_arena_format(
         arena,
-        "'%s/mooncheck-master' --rpc_address 127.0.0.1 --port %s --mode %s --default_kv_lease_ttl %lldms "
+        "'%s/mooncheck-master' --rpc_address 127.0.0.1 --port %s --default_kv_lease_ttl %lldms "
         "--client_ttl %llds --put_start_discard_timeout_sec %llds --put_start_release_timeout_sec %llds "
         "--eviction_ratio %lld.%06lld --eviction_high_watermark_ratio %lld.%06lld %s",
-        self->world.setting.programs, port, settings->mode == MOON_STORE_STRICT ? "strict" : "compat",
-        (long long)(settings->lease_ttl_ns / MOON_NS_PER_MS), (long long)(settings->client_ttl_ns / MOON_NS_PER_S),
+        self->world.setting.programs, port, (long long)(settings->lease_ttl_ns / MOON_NS_PER_MS),
+        (long long)(settings->client_ttl_ns / MOON_NS_PER_S),
         (long long)(settings->put_start_discard_ns / MOON_NS_PER_S),
         (long long)(settings->put_start_release_ns / MOON_NS_PER_S), (long long)settings->eviction_millionths / 1000000,
         (long long)settings->eviction_millionths % 1000000, (long long)settings->watermark_millionths / 1000000,
@@ -303,7 +306,8 @@ static int arm(struct tcp_world *self, size_t index, struct moon_arena *arena, s
         moon_json_set(arena, row, "key", text_or_null(arena, anchor->key));
         moon_json_set(arena, row, "occurrence", moon_json_int(arena, anchor->occurrence));
     }
-    return moon_json_broken(message) ? no_memory(error) : moon_agent_control(&self->nodes[index].agent, message, error);
+    return moon_json_broken(message) ? moon_no_memory(error)
+                                     : moon_agent_control(&self->nodes[index].agent, message, error);
 }
 
 static int introduce(struct tcp_world *self, size_t index, struct moon_arena *arena, struct moon_error *error) {
@@ -312,7 +316,7 @@ static int introduce(struct tcp_world *self, size_t index, struct moon_arena *ar
     moon_json_set(arena, message, "protocol", moon_json_int(arena, 1));
     moon_json_set(arena, message, "folder", moon_json_string(arena, self->folder));
     if (moon_json_broken(message))
-        return no_memory(error);
+        return moon_no_memory(error);
     moon_agent_say(&self->nodes[index].agent, message);
     return 0;
 }
@@ -344,7 +348,7 @@ static int boot(struct moon_world *world, size_t index, struct moon_error *error
     const char *command = command_of(self, index, &arena);
     snprintf(base, sizeof base, "%s/%s.%u", self->folder, name_of(self, index), node->boots);
     int status = command ? moon_agent_start(&node->agent, name_of(self, index), base, command, !foreign, error)
-                         : no_memory(error);
+                         : moon_no_memory(error);
     if (!foreign)
         self->files[self->file_count++] = (struct boot_file){.node = index, .boot = node->boots};
     node->boots++;
@@ -371,7 +375,7 @@ static int submit(struct moon_world *world, struct moon_world_call *call, struct
     struct moon_arena arena;
     struct asked *asked = world->setting.memory->resize(world->setting.memory, NULL, 0, sizeof *asked);
     if (!asked)
-        return no_memory(error);
+        return moon_no_memory(error);
     *asked = (struct asked){node->asked, call, ++self->seq};
     node->asked = asked;
     moon_arena_open(&arena, world->setting.memory);
@@ -443,8 +447,8 @@ static int go(struct moon_world *world, size_t anchor, struct moon_error *error)
     moon_arena_open(&arena, world->setting.memory);
     struct moon_json *message = moon_json_object(&arena);
     moon_json_set(&arena, message, "go", moon_json_uint(&arena, anchor));
-    int status =
-        moon_json_broken(message) ? no_memory(error) : moon_agent_control(&self->nodes[index].agent, message, error);
+    int status = moon_json_broken(message) ? moon_no_memory(error)
+                                           : moon_agent_control(&self->nodes[index].agent, message, error);
     moon_arena_close(&arena);
     return status;
 }
@@ -454,7 +458,7 @@ static int wake(struct moon_world *world, moon_ns delay_ns, size_t token, struct
     struct alarm *grown = moon_memory_grow(world->setting.memory, self->alarms, &self->alarm_capacity,
                                            self->alarm_count + 1, sizeof *grown, 16);
     if (!grown)
-        return no_memory(error);
+        return moon_no_memory(error);
     self->alarms = grown;
     grown[self->alarm_count++] = (struct alarm){(moon_ns)moon_now_ns() + delay_ns, token};
     return 0;
@@ -483,7 +487,7 @@ static int advance(struct moon_world *world, struct moon_world_event *event, str
     while (!moon_world_take(world, event)) {
         moon_ns next_ns = ring(self);
         if (world->failed)
-            return no_memory(error);
+            return moon_no_memory(error);
         if (world->event_count > 0)
             continue;
         if ((moon_ns)moon_now_ns() >= quiet_ns && next_ns == MOON_NS_NEVER) {
@@ -501,6 +505,32 @@ static int advance(struct moon_world *world, struct moon_world_event *event, str
 }
 
 /* ---- the end ---- */
+
+/* A master that goes on is left without segments of ours: clients take them back. */
+static int close_clients(struct tcp_world *self, struct moon_error *error) {
+    uint64_t deadline_ns = moon_now_ns() + (uint64_t)CLOSE_TIMEOUT_S * (uint64_t)MOON_NS_PER_S;
+    int status = 0;
+    for (size_t i = 1; i < self->world.scenario->node_count; i++) {
+        struct moon_arena arena;
+        if (!self->nodes[i].agent.alive || self->nodes[i].stopped)
+            continue;
+        moon_arena_open(&arena, self->world.setting.memory);
+        struct moon_json *message = moon_json_object(&arena);
+        moon_json_set(&arena, message, "do", moon_json_string(&arena, "store"));
+        moon_json_set(&arena, message, "seq", moon_json_uint(&arena, ++self->seq));
+        moon_json_set(&arena, message, "client", moon_json_string(&arena, name_of(self, i)));
+        moon_json_set(&arena, message, "call", moon_json_string(&arena, "close"));
+        moon_json_set(&arena, message, "args", moon_json_object(&arena));
+        if (!moon_json_broken(message)) {
+            moon_agent_say(&self->nodes[i].agent, message);
+            self->closing++;
+        }
+        moon_arena_close(&arena);
+    }
+    while (status == 0 && self->closing > 0 && moon_now_ns() < deadline_ns)
+        status = take_round(self, deadline_ns, error);
+    return status;
+}
 
 /* In order: a program of ours that does not end well has failed. */
 static int end_node(struct tcp_world *self, size_t index, struct moon_error *error) {
@@ -555,8 +585,8 @@ static int read_file(struct tcp_world *self, const struct boot_file *file, struc
 
 static int history(struct moon_world *world, struct moon_history *history, struct moon_error *error) {
     struct tcp_world *self = of(world);
-    int status = 0;
     self->ending = true;
+    int status = world->setting.master ? close_clients(self, error) : 0;
     for (size_t i = world->scenario->node_count; i > 0; i--) { /* the master last */
         int ended = end_node(self, i - 1, status == 0 ? error : &(struct moon_error){0});
         status = status == 0 ? ended : status;
@@ -565,7 +595,7 @@ static int history(struct moon_world *world, struct moon_history *history, struc
         status = read_file(self, &self->files[i], history, error);
     moon_outside_add(&self->outside, history);
     if (status == 0 && (history->failed || self->outside.records.failed))
-        return no_memory(error);
+        return moon_no_memory(error);
     return status == 0 ? moon_history_merge(history, error) : status;
 }
 
@@ -636,7 +666,7 @@ static int open_world(const struct moon_world_setting *setting, const struct moo
     struct tcp_world *self = memory->resize(memory, NULL, 0, sizeof *self);
     *world = NULL;
     if (!self)
-        return no_memory(error);
+        return moon_no_memory(error);
     *self = (struct tcp_world){.file_count = 0};
     moon_outside_open(&self->outside, scenario, memory);
     int status = moon_world_open(&self->world, &moon_world_tcp, setting, scenario, error);

@@ -23,7 +23,7 @@ int moon_world_open(struct moon_world *world, const struct moon_world_kind *kind
                                             sizeof *world->counts, scenario->anchor_count + 1);
     world->reached = moon_memory_grow_zeroed(setting->memory, NULL, &flagged, scenario->anchor_count + 1,
                                              sizeof *world->reached, scenario->anchor_count + 1);
-    return world->counts && world->reached ? 0 : moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    return world->counts && world->reached ? 0 : moon_no_memory(error);
 }
 
 void moon_world_close(struct moon_world *world) {

@@ -39,6 +39,13 @@ static inline bool moon_bytes_equal(struct moon_bytes a, struct moon_bytes b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
+/* Order of byte strings as memcmp has it, a shorter one before what continues it. */
+static inline int moon_bytes_compare(struct moon_bytes a, struct moon_bytes b) {
+    size_t shorter = a.length < b.length ? a.length : b.length;
+    int order = shorter > 0 ? memcmp(a.data, b.data, shorter) : 0;
+    return order ? order : (a.length > b.length) - (a.length < b.length);
+}
+
 static inline bool moon_uuid_equal(struct moon_uuid a, struct moon_uuid b) {
     return a.first == b.first && a.second == b.second;
 }

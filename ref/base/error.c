@@ -66,6 +66,10 @@ int moon_fail(struct moon_error *error, enum moon_status status, const char *whe
     return status;
 }
 
+int moon_no_memory(struct moon_error *error) {
+    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+}
+
 int moon_refuse(struct moon_error *error, const char *type, const char *format, ...) {
     if (!error)
         return MOON_ERR_REFUSED;

@@ -42,7 +42,10 @@ struct moon_error {
 int moon_fail(struct moon_error *error, enum moon_status status, const char *where, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for what a release raises, verbatim: status MOON_ERR_REFUSED and the Python class `type`. */
+/* The commonest failure: MOON_ERR_MEMORY, "out of memory", no place. */
+int moon_no_memory(struct moon_error *error);
+
+/* The same as moon_fail for what a release raises, verbatim: status MOON_ERR_REFUSED and the Python class `type`. */
 int moon_refuse(struct moon_error *error, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

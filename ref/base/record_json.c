@@ -129,8 +129,9 @@ static int read_unsigned(const struct moon_json *value, uint64_t max, uint64_t *
 }
 
 static int read_signed(const struct moon_json *value, int64_t *out, struct moon_error *error) {
-    uint64_t magnitude;
-    bool negative = value->bytes && value->length > 0 && value->bytes[0] == '-';
+    uint64_t magnitude = 0;
+    bool digits = moon_json_is(value, MOON_JSON_INTEGER) || moon_json_is(value, MOON_JSON_STRING);
+    bool negative = digits && value->length > 0 && value->bytes[0] == '-';
     int status = read_magnitude(value, negative, (uint64_t)INT64_MAX + negative, &magnitude, error);
     if (status == 0)
         *out = (int64_t)(negative ? 0 - magnitude : magnitude);

@@ -31,7 +31,7 @@ struct moon_verbs_address {
  *   mtu_bytes    256, 512, 1024, 2048 or 4096
  *   psn          first packet number, both ways
  *   timeout      0..31: 4.096 us * 2^timeout without an acknowledgement, then it is sent again
- *   retries      0..7 times, then the work ends with MOON_VERBS_RETRIES_EXCEEDED
+ *   retries      0..6 times, then the work ends with MOON_VERBS_RETRIES_EXCEEDED; 7 is for ever with some devices (rxe)
  *   rnr_retries  0..6; 7 would be for ever
  *   rnr_timer    0..31, code of the peer's pause when it is not ready
  *   reads        READs under way at a time, both ways

@@ -2,12 +2,12 @@
 /* The adapter protocol of a store: takes lines, keeps requests under way, writes answers. */
 #include "ref/daemon/agent.h"
 
+#include "ref/base/endpoint.h"
 #include "ref/base/suggest.h"
 #include "ref/base/version.h"
 #include "ref/daemon/agent_call.h"
 #include "ref/daemon/duration.h"
 #include "ref/daemon/segment_memory.h"
-#include "ref/fabric/endpoint.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -174,7 +174,7 @@ static int read_setup(struct moon_arena *arena, const struct moon_json *args, st
     char *host = moon_arena_alloc(arena, MOON_HOST_BYTES);
     uint16_t port;
     if (!host)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     bool with_port = moon_endpoint_split(hostname, host, &port);
     settings->host = with_port ? host : hostname;
     settings->hostname = with_port ? hostname : NULL;
@@ -197,7 +197,7 @@ static int set_up(struct request *request, const char *name, const struct moon_j
         return status;
     *client = (struct moon_agent_client){.name = moon_arena_copy(&agent->arena, name, strlen(name))};
     if (!client->name)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     client->session = moon_session_open(agent->daemon, &settings, error);
     if (!client->session)
         return (int)error->status;

@@ -104,7 +104,7 @@ static int read_keys(struct reading *r, const struct moon_agent_call *call) {
         return out_of_memory(r);
     if (list)
         key = list->first;
-    for (size_t i = 0; i < count && status == 0; i++, key = key->next)
+    for (size_t i = 0; i < count && key && status == 0; i++, key = key->next)
         status = moon_store_key_read(r->arena, r->source, key, &r->operation->items[i].key, r->error);
     return status;
 }
@@ -147,6 +147,7 @@ static int read_length(struct reading *r, const struct moon_json *value, size_t 
 }
 
 static int make_room(struct reading *r, const struct moon_json *value, struct moon_piece *piece) {
+    *piece = (struct moon_piece){NULL, 0};
     int status = read_length(r, value, &piece->length);
     if (status != 0)
         return status;
@@ -279,8 +280,12 @@ struct moon_json *moon_agent_call_result(const struct moon_agent_call *call, str
         set_lists(arena, operation, call->gives == READS, result);
         return result;
     }
-    const struct moon_client_item *item = operation->item_count ? &operation->items[0] : NULL;
-    moon_json_set(arena, result, "code", moon_json_int(arena, item ? item->result : operation->result));
+    if (operation->item_count == 0) {
+        moon_json_set(arena, result, "code", moon_json_int(arena, operation->result));
+        return result;
+    }
+    const struct moon_client_item *item = &operation->items[0];
+    moon_json_set(arena, result, "code", moon_json_int(arena, item->result));
     if (call->gives == READ && want_hex && item->result >= 0)
         moon_json_set(arena, result, "hex", moon_json_hex(arena, item->pieces[0].data, (size_t)item->result));
     else if (call->gives == READ && item->result >= 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck-client: a store client as a process: shell tool, owner, agent. */
+#include "ref/base/endpoint.h"
 #include "ref/base/suggest.h"
 #include "ref/daemon/agent.h"
 #include "ref/daemon/command.h"
 #include "ref/daemon/duration.h"
 #include "ref/daemon/tool.h"
-#include "ref/fabric/endpoint.h"
 
 #include <unistd.h>
 
@@ -58,11 +58,9 @@ static int run(enum work work, const struct line *line, const char *const operan
     struct moon_wire_protocol protocol;
     struct moon_session_settings settings = {.master = line->master, .tenant = line->tenant, .protocol = &protocol};
     char host[MOON_HOST_BYTES];
-    const struct moon_wire_release *release =
-        line->release ? moon_wire_release_find(line->release) : moon_wire_releases[0];
+    const struct moon_wire_release *release = moon_daemon_release(PROGRAM, line->release);
     if (!release)
-        return moon_daemon_complain(PROGRAM, "--release: Mooncake %.40s is not known; the newest is %s", line->release,
-                                    moon_wire_releases[0]->name);
+        return MOON_DAEMON_BAD;
     if (work == OWNER && !line->segment)
         return moon_daemon_complain(PROGRAM, "owner: --segment is missing: how much memory to lend");
     if ((line->segment && moon_size_read("segment", line->segment, &settings.segment_bytes, &error) != 0) ||
@@ -122,7 +120,7 @@ static int dispatch(const struct moon_command commands[], const struct line *lin
 int main(int argc, char *argv[]) {
     struct line line = {.daemon = {.node = "client", .control = -1}, .master = "127.0.0.1:50051", .host = "127.0.0.1"};
 #define TEXT(name_, into_, value_, help_)                                                                              \
-    { .name = name_, .kind = MOON_OPTION_TEXT, .into = &line.into_, .value = value_, .help = help_ }
+    { .name = (name_), .kind = MOON_OPTION_TEXT, .into = &line.into_, .value = (value_), .help = (help_) }
 #define MASTER  TEXT("master", master, "HOST:PORT", "where the master listens (127.0.0.1:50051)")
 #define HOST    TEXT("host", host, "HOST", "address of this machine that owners reach it at (127.0.0.1)")
 #define TENANT  TEXT("tenant", tenant, "NAME", "whose keys (default)")

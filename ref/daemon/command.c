@@ -4,6 +4,7 @@
 
 #include "ref/base/version.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +31,16 @@ int moon_daemon_print(const char *program, const struct moon_text *text) {
     if (fwrite(moon_text_value(text), 1, text->length, stdout) != text->length || fflush(stdout) != 0)
         return moon_daemon_complain(program, "standard output cannot be written: %s", strerror(errno));
     return MOON_DAEMON_DONE;
+}
+
+const struct moon_wire_release *moon_daemon_release(const char *program, const char *name) {
+    const struct moon_wire_release *newest = moon_wire_releases[0], *release = newest;
+    assert(newest);
+    if (name)
+        release = moon_wire_release_find(name);
+    if (!release)
+        moon_daemon_complain(program, "--release: Mooncake %.40s is not known; the newest is %s", name, newest->name);
+    return release;
 }
 
 static bool asked(int argc, char *const argv[], const char *option) {

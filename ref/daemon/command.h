@@ -4,6 +4,7 @@
 #define MOON_DAEMON_COMMAND_H
 
 #include "ref/base/options.h"
+#include "ref/wire/release.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +23,9 @@ int moon_daemon_complain(const char *program, const char *format, ...) __attribu
 
 /* Prints on stdout and flushes. Returns MOON_DAEMON_DONE, or MOON_DAEMON_BAD after a line on stderr. */
 int moon_daemon_print(const char *program, const struct moon_text *text);
+
+/* The Mooncake release of a --release, the newest for NULL. NULL after a line on stderr. */
+const struct moon_wire_release *moon_daemon_release(const char *program, const char *name);
 
 /* Parses argv[0..argc), answers --help and --version. `family` and the command's name are how it is called
  * ("mooncheck", "master"). operands: room for argc. Returns -1: go on; else the exit status. */

@@ -96,7 +96,7 @@ static int read_row(struct moon_arena *arena, const struct moon_json *value, str
                               "\"%.40s\" is no kind of record", kind);
     row->what = what ? moon_arena_copy(arena, what, strlen(what)) : NULL;
     row->key = key ? moon_arena_copy(arena, key, strlen(key)) : NULL;
-    return (what && !row->what) || (key && !row->key) ? moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory") : 0;
+    return (what && !row->what) || (key && !row->key) ? moon_no_memory(error) : 0;
 }
 
 static int arm(struct moon_control *control, const struct moon_json *list, struct moon_error *error) {
@@ -108,7 +108,7 @@ static int arm(struct moon_control *control, const struct moon_json *list, struc
     moon_arena_open(&arena, control->memory);
     struct moon_control_row *rows = moon_arena_array(&arena, list->count, sizeof *rows);
     if (!rows)
-        status = moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        status = moon_no_memory(error);
     for (const struct moon_json *value = list->first; value && status == 0; value = value->next)
         status = read_row(&arena, value, &rows[count++], error);
     if (status != 0) {

@@ -84,7 +84,7 @@ static struct moon_record record_of(enum moon_record_kind kind, const char *what
 
 /* What the node's side does, in a process of its own: six records, two of them with an end of their event. */
 static void be_node(int descriptor) {
-    static const char line[] = "{\"n\":0}";
+    char line[16];
     struct moon_control control;
     struct moon_error error;
     if (moon_control_open(&control, moon_memory_heap(), descriptor, &error) != 0)
@@ -96,7 +96,8 @@ static void be_node(int descriptor) {
         record_of(MOON_RECORD_STATE, "evict", NULL),      record_of(MOON_RECORD_RECV, "PutStart", "k3"),
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
-        moon_control_see(&control, &records[i], line, sizeof line - 1);
+        int length = snprintf(line, sizeof line, "{\"n\":%zu}", i);
+        moon_control_see(&control, &records[i], line, (size_t)length);
         moon_control_after(&control);
     }
     moon_control_close(&control);
@@ -145,12 +146,12 @@ static void test_steps(void) {
     say(supervisor, "{\"arm\":[{\"id\":1,\"point\":\"before\",\"kind\":\"recv\",\"what\":\"PutStart\",\"key\":\"k*\","
                     "\"occurrence\":2},{\"id\":2,\"point\":\"after\",\"kind\":\"send\"}]}\n");
     hear(supervisor, "{\"ready\":{\"address\":\"1.2.3.4:5\"}}\n");
-    hear(supervisor, "{\"step\":{\"id\":2,\"record\":{\"n\":0}}}\n");
+    hear(supervisor, "{\"step\":{\"id\":2,\"record\":{\"n\":2}}}\n");
     say(supervisor, "{\"go\":1}\n{\"go\":2}\n"); /* another's go changes nothing */
-    hear(supervisor, "{\"step\":{\"id\":1,\"record\":{\"n\":0}}}\n");
+    hear(supervisor, "{\"step\":{\"id\":1,\"record\":{\"n\":3}}}\n");
     say(supervisor,
         "{\"arm\":[{\"id\":3,\"point\":\"before\",\"what\":\"evict\",\"kind\":null,\"key\":null}]}\n{\"go\":1}\n");
-    hear(supervisor, "{\"step\":{\"id\":3,\"record\":{\"n\":0}}}\n");
+    hear(supervisor, "{\"step\":{\"id\":3,\"record\":{\"n\":4}}}\n");
     say(supervisor, "{\"go\":3}\n");
     MOON_CHECK_INT(end_node(node, -1), 0);
     close(supervisor);

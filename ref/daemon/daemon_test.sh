@@ -114,7 +114,7 @@ exits 1 "nobody listens" "setup at 127.0.0.1:1: RPC_FAIL" "$client" exist --mast
 
 # ---- a master, its flags, and the port in use
 start_master --port 0 -default_kv_lease_ttl=300ms --client_ttl 2s --enable_ha=false --metrics_port=9003 --noenable_offload \
-    --eviction_ratio=0.05 --nof_eviction_ratio 0.050 --mode strict --seed 7 --history "$folder/master.history" --node m --boot 3
+    --eviction_ratio=0.05 --nof_eviction_ratio 0.050 --seed 7 --history "$folder/master.history" --node m --boot 3
 case $address in 127.0.0.1:[1-9]*) pass ;; *) fault "the master says where it listens" "$address" ;; esac
 exits 2 "a port in use" "$address" "$master" --rpc_address 127.0.0.1 --port "${address##*:}"
 exits 1 "a store without memory" "NO_AVAILABLE_HANDLE (-200)" "$client" put --master "$address" k "$master"
@@ -129,7 +129,7 @@ for bytes in 1 4095 65536 1048577 67108864; do
 done
 printf 'from a pipe' | timeout 20 "$client" put --master "$address" piped - 2>"$folder/err"
 is "put from standard input" "$(timeout 20 "$client" get --master "$address" piped)" "from a pipe"
-exits 0 "put of nothing" "" "$client" put --master "$address" empty /dev/null
+exits 1 "put of nothing" "put empty: INVALID_PARAMS (-600)" "$client" put --master "$address" empty /dev/null
 exits 1 "put of nothing stores nothing" "" "$client" exist --master "$address" empty
 exits 1 "get of what is not there" "get nothing: OBJECT_NOT_FOUND (-704)" "$client" get --master "$address" nothing "$folder/none"
 if [ -e "$folder/none" ]; then fault "get of what is not there" "it left a file"; else pass; fi

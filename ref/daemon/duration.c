@@ -28,8 +28,8 @@ struct unit {
 /* A number and one of `units`, the first of which has no suffix. */
 static int units_read(const char *name, const char *text, const struct unit units[], int64_t *out,
                       struct moon_error *error) {
-    uint64_t number;
-    const char *rest;
+    uint64_t number = 0;
+    const char *rest = text;
     int status = digits_read(name, text, INT64_MAX, &number, &rest, error);
     if (status != 0)
         return status;
@@ -76,8 +76,8 @@ int moon_size_read(const char *name, const char *text, int64_t *bytes, struct mo
 }
 
 int moon_ratio_read(const char *name, const char *text, int64_t *millionths, struct moon_error *error) {
-    uint64_t whole;
-    const char *rest;
+    uint64_t whole = 0;
+    const char *rest = text;
     int status = digits_read(name, text, INT64_MAX, &whole, &rest, error);
     if (status != 0)
         return status;
@@ -95,8 +95,8 @@ int moon_ratio_read(const char *name, const char *text, int64_t *millionths, str
 }
 
 int moon_seed_read(const char *name, const char *text, uint64_t *out, struct moon_error *error) {
-    uint64_t number;
-    const char *rest;
+    uint64_t number = 0;
+    const char *rest = text;
     int status = digits_read(name, text, UINT64_MAX, &number, &rest, error);
     if (status != 0)
         return status;

@@ -15,7 +15,9 @@ enum { OPERATIONS_BITS = 40, DRAIN_TURNS = 100 };
 /* How long a step of point "after" waits for its sends to be written. */
 static const moon_ns AFTER_WAIT_NS = MOON_NS_PER_S;
 
-/* index: of this node among those of the process. armed_ns: what the timer stands for. after_ns: since when a step of
+/* timer: stands for a deadline to come. due: runs while one has come: libuv would let a timer that is due again and
+ * again keep the loop from its sockets. handles: of them, how many are not closed.
+ * index: of this node among those of the process. armed_ns: what the timer stands for. after_ns: since when a step of
  * point "after" waits for sends to be written, MOON_NS_NEVER: none does. */
 struct moon_daemon_node {
     struct moon_recorder recorder;
@@ -25,8 +27,10 @@ struct moon_daemon_node {
     const struct moon_program *program;
     void *instance;
     uv_timer_t timer;
+    uv_idle_t due;
     moon_ns armed_ns, after_ns;
     uint64_t index;
+    int handles;
 };
 
 /* ---- records */
@@ -57,6 +61,7 @@ static void record_event(struct moon_recorder *self, const struct moon_record *r
 /* ---- events */
 
 static void timer_fired(uv_timer_t *timer);
+static void turn_begins(uv_idle_t *due);
 
 /* Stops for records of point "after" once their sends are written, or do not get written for too long. */
 static void stop_after(struct moon_daemon_node *node) {
@@ -80,14 +85,17 @@ static void arm_timer(struct moon_daemon_node *node) {
     if (deadline_ns == node->armed_ns)
         return;
     node->armed_ns = deadline_ns;
-    if (deadline_ns == MOON_NS_NEVER) {
-        uv_timer_stop(&node->timer);
+    uv_timer_stop(&node->timer);
+    uv_idle_stop(&node->due);
+    if (deadline_ns == MOON_NS_NEVER)
+        return;
+    moon_ns left_ns = deadline_ns - (moon_ns)uv_hrtime();
+    if (left_ns <= 0) {
+        uv_idle_start(&node->due, turn_begins);
         return;
     }
-    moon_ns left_ns = deadline_ns - (moon_ns)uv_hrtime();
-    uint64_t left_ms = left_ns <= 0 ? 0 : (uint64_t)((left_ns - 1) / MOON_NS_PER_MS + 1);
     uv_update_time(&node->daemon->loop);
-    uv_timer_start(&node->timer, timer_fired, left_ms, 0);
+    uv_timer_start(&node->timer, timer_fired, (uint64_t)((left_ns - 1) / MOON_NS_PER_MS + 1), 0);
 }
 
 void moon_daemon_node_enter(struct moon_daemon_node *node) {
@@ -105,20 +113,29 @@ static void event_ended(void *context) {
     moon_daemon_node_leave(context);
 }
 
-static void timer_fired(uv_timer_t *timer) {
-    struct moon_daemon_node *node = timer->data;
+static void tick(struct moon_daemon_node *node) {
     node->armed_ns = MOON_NS_NEVER;
+    uv_idle_stop(&node->due);
     moon_daemon_node_enter(node);
     node->program->tick(node->instance);
-    if (node->instance)
-        moon_daemon_node_leave(node);
+    moon_daemon_node_leave(node);
+}
+
+static void timer_fired(uv_timer_t *timer) {
+    tick(timer->data);
+}
+
+static void turn_begins(uv_idle_t *due) {
+    tick(due->data);
 }
 
 /* ---- nodes */
 
-static void timer_closed(uv_handle_t *handle) {
+static void handle_closed(uv_handle_t *handle) {
     struct moon_memory *memory = moon_memory_heap();
-    memory->resize(memory, handle->data, sizeof(struct moon_daemon_node), 0);
+    struct moon_daemon_node *node = handle->data;
+    if (--node->handles == 0)
+        memory->resize(memory, node, sizeof *node, 0);
 }
 
 struct moon_daemon_node *moon_daemon_node_open(struct moon_daemon *daemon, const struct moon_program *program,
@@ -126,7 +143,7 @@ struct moon_daemon_node *moon_daemon_node_open(struct moon_daemon *daemon, const
     struct moon_memory *memory = moon_memory_heap();
     struct moon_daemon_node *node = memory->resize(memory, NULL, 0, sizeof *node);
     if (!node) {
-        moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        moon_no_memory(error);
         return NULL;
     }
     *node = (struct moon_daemon_node){.recorder = {record_event},
@@ -140,10 +157,12 @@ struct moon_daemon_node *moon_daemon_node_open(struct moon_daemon *daemon, const
     if (daemon->options.history || daemon->control.descriptor >= 0)
         node->environment.recorder = &node->recorder;
     uv_timer_init(&daemon->loop, &node->timer);
-    node->timer.data = node;
+    uv_idle_init(&daemon->loop, &node->due);
+    node->timer.data = node->due.data = node;
+    node->handles = 2;
     node->fabric = moon_tcp_fabric_open(&daemon->loop, &node->environment, event_ended, node);
     if (!node->fabric)
-        moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        moon_no_memory(error);
     else
         node->instance = program->boot(settings, &node->environment, error);
     if (!node->instance) {
@@ -160,7 +179,8 @@ void moon_daemon_node_close(struct moon_daemon_node *node) {
     node->instance = NULL;
     if (node->fabric)
         moon_tcp_fabric_close(node->fabric);
-    uv_close((uv_handle_t *)&node->timer, timer_closed);
+    uv_close((uv_handle_t *)&node->timer, handle_closed);
+    uv_close((uv_handle_t *)&node->due, handle_closed);
 }
 
 void *moon_daemon_node_instance(struct moon_daemon_node *node) {
@@ -170,6 +190,7 @@ void *moon_daemon_node_instance(struct moon_daemon_node *node) {
 /* ---- the process */
 
 static void ask_to_stop(struct moon_daemon *daemon) {
+    daemon->asked = true;
     if (daemon->stop)
         daemon->stop(daemon->context);
     else

@@ -50,6 +50,7 @@ struct moon_daemon_options {
     }
 
 /* One a process.
+ *   asked  to end, by whomever
  *   stop   asked to end in order (SIGTERM, SIGINT, the supervisor is gone); NULL: moon_daemon_end with 0 */
 struct moon_daemon {
     uv_loop_t loop;
@@ -64,7 +65,7 @@ struct moon_daemon {
     void (*stop)(void *context);
     void *context;
     int status;
-    bool ending;
+    bool ending, asked;
 };
 
 /* `options` and its texts outlive it. On failure nothing is left open. Errors: MOON_ERR_IO, _SCHEMA, _RANGE, _MEMORY.

@@ -187,7 +187,7 @@ int moon_master_flags_take(struct moon_arena *arena, const struct moon_command *
             continue;
         }
         if (!name)
-            return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+            return moon_no_memory(error);
         const struct flag *flag = flag_find(name);
         const struct moon_option *option = option_find(command, name);
         bool common = strcmp(name, "help") == 0 || strcmp(name, "version") == 0;
@@ -202,7 +202,7 @@ int moon_master_flags_take(struct moon_arena *arena, const struct moon_command *
             continue;
         out[*count] = moon_arena_format(arena, value ? "--%s=%s" : "--%s%s", name, value ? value : "");
         if (!out[(*count)++])
-            return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+            return moon_no_memory(error);
         if (!value && option && option->kind != MOON_OPTION_FLAG && i + 1 < argc)
             out[(*count)++] = argv[++i];
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mooncheck-master: the master as a process, with the flags of mooncake_master. */
+#include "ref/base/endpoint.h"
 #include "ref/daemon/command.h"
 #include "ref/daemon/duration.h"
 #include "ref/daemon/loop.h"
 #include "ref/daemon/master_flags.h"
-#include "ref/fabric/endpoint.h"
 #include "ref/store/master_node.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char PROGRAM[] = "mooncheck-master";
 struct line {
     struct moon_daemon_options daemon;
     int64_t port, rpc_port;
-    const char *address, *mode, *release;
+    const char *address, *release;
     const char *lease_ttl, *client_ttl, *discard, *hold, *eviction, *watermark;
 };
 
@@ -23,8 +23,6 @@ struct line {
 static int read_settings(const struct line *line, struct moon_master_settings *master, struct moon_error *error) {
     int status = 0;
     *master = moon_master_defaults();
-    if (line->mode)
-        master->mode = strcmp(line->mode, "strict") == 0 ? MOON_STORE_STRICT : MOON_STORE_COMPAT;
     const struct {
         const char *name, *text;
         moon_ns unit_ns, *into;
@@ -76,11 +74,9 @@ static int run(const struct line *line) {
     struct moon_wire_protocol protocol;
     struct moon_master_node_settings settings = {.protocol = &protocol, .with_text = true};
     char endpoint[MOON_ENDPOINT_BYTES];
-    const struct moon_wire_release *release =
-        line->release ? moon_wire_release_find(line->release) : moon_wire_releases[0];
+    const struct moon_wire_release *release = moon_daemon_release(PROGRAM, line->release);
     if (!release)
-        return moon_daemon_complain(PROGRAM, "--release: Mooncake %.40s is not known; the newest is %s", line->release,
-                                    moon_wire_releases[0]->name);
+        return MOON_DAEMON_BAD;
     if (read_settings(line, &settings.master, &error) != 0 || read_endpoint(line, endpoint, &error) != 0 ||
         moon_wire_protocol_open(&protocol, release, moon_memory_heap()) != 0 ||
         moon_daemon_open(&daemon, &line->daemon, &error) != 0)
@@ -94,11 +90,11 @@ static int run(const struct line *line) {
 int main(int argc, char *argv[]) {
     struct line line = {.daemon = {.node = "master", .control = -1}, .port = -1, .rpc_port = -1, .address = "0.0.0.0"};
 #define TEXT(name_, into_, value_, help_)                                                                              \
-    { .name = name_, .kind = MOON_OPTION_TEXT, .into = &line.into_, .value = value_, .help = help_ }
+    { .name = (name_), .kind = MOON_OPTION_TEXT, .into = &line.into_, .value = (value_), .help = (help_) }
 #define PORT(name_, into_, help_)                                                                                      \
     {                                                                                                                  \
-        .name = name_, .kind = MOON_OPTION_INTEGER, .into = &line.into_, .value = "N", .min = 0, .max = UINT16_MAX,    \
-        .help = help_                                                                                                  \
+        .name = (name_), .kind = MOON_OPTION_INTEGER, .into = &line.into_, .value = "N", .min = 0, .max = UINT16_MAX,  \
+        .help = (help_)                                                                                                \
     }
     const struct moon_option options[] = {
         PORT("port", port, "port to listen at; 0 takes a free one (50051)"),
@@ -110,12 +106,6 @@ int main(int argc, char *argv[]) {
         TEXT("put_start_release_timeout_sec", hold, "S", "after which its memory is used again (600)"),
         TEXT("eviction_ratio", eviction, "R", "share of the objects that an eviction takes (0.05)"),
         TEXT("eviction_high_watermark_ratio", watermark, "R", "use of memory that begins one (0.90)"),
-        {.name = "mode",
-         .kind = MOON_OPTION_CHOICE,
-         .into = &line.mode,
-         .value = "MODE",
-         .choices = "compat|strict",
-         .help = "as real releases do, or without their known mistakes (compat)"},
         TEXT("release", release, "R", "Mooncake release whose messages are spoken (the newest)"),
         MOON_DAEMON_OPTIONS(line.daemon),
         {.name = NULL},

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { DONE = 0, REFUSED = 1, USAGE = 2, NO_DEVICE = 77, OPERANDS_MAX = 64 };
-static const int64_t bytes_max = (int64_t)1 << 34;
+#define BYTES_MAX ((int64_t)1 << 34)
 static const char program[] = "mooncheck-rdma";
 
 /* What the command line says, whatever the command. */
@@ -52,8 +52,8 @@ static int open_run(struct run *run, struct moon_error *error) {
     run->settings.client.client.master_endpoint = master;
     run->settings.client.client.protocol = &run->protocol;
     int status = host ? MOON_OK : moon_fail(error, MOON_ERR_SCHEMA, NULL, "--host is missing");
-    if (!status)
-        status = moon_wire_protocol_open(&run->protocol, moon_wire_releases[0], moon_memory_heap());
+    if (!status && moon_wire_protocol_open(&run->protocol, moon_wire_releases[0], moon_memory_heap()))
+        status = moon_no_memory(error);
     if (!status)
         status = moon_daemon_open(&run->daemon, &daemon_options, error);
     if (status)
@@ -111,7 +111,7 @@ static int doctor(void) {
 /* ---- owner: offers memory until it is told to end, then says what became of it */
 
 static int owner(struct run *run) {
-    struct moon_error error;
+    struct moon_error error = {.status = MOON_OK};
     uint64_t address = 0;
     if (address_text && read_address(&address, &error))
         return fail(&error);
@@ -142,7 +142,7 @@ static void job_done(struct moon_transfer_job *job, int code) {
 }
 
 static int requester(struct run *run) {
-    struct moon_error error;
+    struct moon_error error = {.status = MOON_OK};
     bool write = strcmp(operation, "write") == 0;
     uint64_t address = 0;
     if (read_address(&address, &error) || (!peer && moon_fail(&error, MOON_ERR_SCHEMA, NULL, "--peer is missing")) ||
@@ -191,7 +191,7 @@ static void submit(struct run *run, enum moon_client_do kind) {
 static void operation_done(struct moon_client_operation *done) {
     struct run *run = MOON_HOLDER(done, struct run, operation);
     int64_t result = done->kind == MOON_CLIENT_SETUP ? done->result : run->item.result;
-    struct moon_error error;
+    struct moon_error error = {.status = MOON_OK};
     if (result < 0 || (result == 0 && done->kind != MOON_CLIENT_SETUP)) {
         fprintf(stderr, "%s: %s: %s\n", program, key, result ? moon_wire_status_name(result) : "empty");
         moon_daemon_end(&run->daemon, REFUSED);
@@ -200,7 +200,7 @@ static void operation_done(struct moon_client_operation *done) {
     } else if (done->kind == MOON_CLIENT_GET) {
         print_digest(run, "fetched", (size_t)result);
         moon_daemon_end(&run->daemon, DONE);
-    } else if (offer(run, (size_t)moon_smaller(result, bytes_max), 0, false, &error)) {
+    } else if (offer(run, (size_t)moon_smaller(result, BYTES_MAX), 0, false, &error)) {
         moon_daemon_end(&run->daemon, fail(&error));
     } else {
         submit(run, MOON_CLIENT_GET);
@@ -208,7 +208,7 @@ static void operation_done(struct moon_client_operation *done) {
 }
 
 static int fetch(struct run *run) {
-    struct moon_error error;
+    struct moon_error error = {.status = MOON_OK};
     if ((!key && moon_fail(&error, MOON_ERR_SCHEMA, NULL, "--key is missing")) || open_run(run, &error))
         return fail(&error);
     moon_rdma_node_enter(run->node);
@@ -223,11 +223,11 @@ static int fetch(struct run *run) {
 
 #define NUMBER(option, variable, low, high, text)                                                                      \
     {                                                                                                                  \
-        .name = option, .kind = MOON_OPTION_INTEGER, .into = &(variable), .value = "N", .min = low, .max = high,       \
-        .help = text                                                                                                   \
+        .name = (option), .kind = MOON_OPTION_INTEGER, .into = &(variable), .value = "N", .min = (low), .max = (high), \
+        .help = (text)                                                                                                 \
     }
 #define TEXT(option, variable, placeholder, words)                                                                     \
-    { .name = option, .kind = MOON_OPTION_TEXT, .into = &(variable), .value = placeholder, .help = words }
+    { .name = (option), .kind = MOON_OPTION_TEXT, .into = &(variable), .value = (placeholder), .help = (words) }
 #define DEVICE_OPTIONS                                                                                                 \
     TEXT("device", device, "NAME", "the RDMA device; else the first one"),                                             \
         TEXT("host", host, "ADDRESS", "own address: peers dial it, and the GID is found by it"),                       \
@@ -237,7 +237,7 @@ static const struct moon_option doctor_options[] = {{.name = NULL}};
 static const struct moon_option owner_options[] = {
     DEVICE_OPTIONS,
     NUMBER("port", port, 0, UINT16_MAX, "handshake port (0: a free one)"),
-    NUMBER("bytes", bytes, 1, bytes_max, "size of the memory (1 MiB)"),
+    NUMBER("bytes", bytes, 1, BYTES_MAX, "size of the memory (1 MiB)"),
     NUMBER("fill", fill, 0, INT64_MAX, "its content is made from this number (1)"),
     TEXT("address", address_text, "HEX", "announced address; else the pointer"),
     {.name = NULL}};
@@ -245,7 +245,7 @@ static const struct moon_option requester_options[] = {
     DEVICE_OPTIONS,
     TEXT("peer", peer, "HOST:PORT", "the owner's endpoint"),
     TEXT("address", address_text, "HEX", "what is read or written there"),
-    NUMBER("bytes", bytes, 1, bytes_max, "how much (1 MiB)"),
+    NUMBER("bytes", bytes, 1, BYTES_MAX, "how much (1 MiB)"),
     NUMBER("fill", fill, 0, INT64_MAX, "what is written is made from this number (1)"),
     {.name = "op",
      .kind = MOON_OPTION_CHOICE,
@@ -298,7 +298,7 @@ static int run_command(const struct moon_command *command) {
 int main(int argc, char *argv[]) {
     const struct moon_command *command = NULL;
     const char *operands[OPERANDS_MAX];
-    struct moon_error error;
+    struct moon_error error = {.status = MOON_OK};
     int count = 0;
     for (size_t i = 0; argc > 1 && commands[i].name; i++)
         if (strcmp(argv[1], commands[i].name) == 0)

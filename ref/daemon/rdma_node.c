@@ -52,7 +52,7 @@ struct moon_rdma_node *moon_rdma_node_open(struct moon_daemon *daemon, struct mo
     struct moon_memory *memory = moon_memory_heap();
     struct moon_rdma_node *its = memory->resize(memory, NULL, 0, sizeof *its);
     if (!its) {
-        moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        moon_no_memory(error);
         return NULL;
     }
     *its = (struct moon_rdma_node){.daemon = daemon, .settings = settings};

@@ -2,8 +2,8 @@
 /* A store client in a daemon. */
 #include "ref/daemon/session.h"
 
+#include "ref/base/endpoint.h"
 #include "ref/daemon/segment_memory.h"
-#include "ref/fabric/endpoint.h"
 #include "ref/fabric/tcp_address.h"
 
 #include <unistd.h>
@@ -80,7 +80,7 @@ static int copy_settings(struct moon_session *session, const struct moon_session
     client->segment_address = (uintptr_t)session->segment;
     client->segment_bytes = session->segment ? session->segment_bytes : 0;
     if (!session->settings.transfer.host || !client->master_endpoint || !client->tenant)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     return 0;
 }
 
@@ -91,7 +91,7 @@ struct moon_session *moon_session_open(struct moon_daemon *daemon, const struct 
     char host[MOON_HOST_BYTES];
     uint16_t port;
     if (!session) {
-        moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        moon_no_memory(error);
         return NULL;
     }
     *session = (struct moon_session){.reserved = -1};

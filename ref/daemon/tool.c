@@ -211,24 +211,24 @@ int moon_tool_remove(struct moon_daemon *daemon, const struct moon_session_setti
 
 /* ---- owner */
 
+/* The memory is given back first. */
 static void stop_owning(void *context) {
-    bool *asked = context;
-    *asked = true;
+    struct moon_daemon *daemon = context;
+    uv_stop(&daemon->loop);
 }
 
 int moon_tool_own(struct moon_daemon *daemon, const struct moon_session_settings *settings) {
     int status;
-    bool asked = false;
     struct moon_session *session = begin(daemon, settings, &status);
     if (!session)
         return status;
     daemon->stop = stop_owning;
-    daemon->context = &asked;
+    daemon->context = daemon;
     printf("%s: lending %" PRId64 " bytes as %s at %s\n", PROGRAM, settings->segment_bytes,
            moon_session_hostname(session), moon_session_endpoint(session));
     fflush(stdout);
     moon_control_ready(&daemon->control, moon_session_endpoint(session));
-    while (!asked && !daemon->ending)
+    while (!daemon->asked && !daemon->ending)
         uv_run(&daemon->loop, UV_RUN_ONCE);
     daemon->stop = NULL;
     status = daemon->status;

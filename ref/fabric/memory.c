@@ -2,8 +2,8 @@
 /* Streams by memcpy: two ends that know each other, and one queue of events over all of them. */
 #include "ref/fabric/memory.h"
 
+#include "ref/base/endpoint.h"
 #include "ref/base/error.h"
-#include "ref/fabric/endpoint.h"
 
 #include <assert.h>
 
@@ -368,7 +368,7 @@ static struct moon_environment *connect_end(struct moon_memory_fabric *fabric, s
     struct moon_environment *environment = enter(listener->node);
     fabric->current = far;
     listener->stream.user->accepted(listener->stream.user, &far->stream);
-    if (fabric->current) {
+    if (fabric->current == far) {
         assert(far->stream.user);
         if (far->inbox && !far->paused)
             queue_event(fabric, far, EVENT_DATA);
@@ -383,7 +383,7 @@ static void deliver(struct moon_memory_fabric *fabric, struct end *end) {
     void *into = NULL;
     fabric->current = end;
     size_t room = user->room(user, &end->stream, &into);
-    if (!fabric->current)
+    if (fabric->current != end)
         return;
     if (room == 0) {
         end->paused = true;
@@ -393,7 +393,7 @@ static void deliver(struct moon_memory_fabric *fabric, struct end *end) {
     if (!end->inbox && end->peer)
         queue_event(fabric, end->peer, EVENT_SENT);
     user->received(user, &end->stream, taken);
-    if (!fabric->current)
+    if (fabric->current != end)
         return;
     if (end->inbox)
         queue_event(fabric, end, EVENT_DATA);

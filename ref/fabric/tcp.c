@@ -6,8 +6,8 @@
  * DEAD and nobody else points to it. */
 #include "ref/fabric/tcp.h"
 
+#include "ref/base/endpoint.h"
 #include "ref/base/list.h"
-#include "ref/fabric/endpoint.h"
 #include "ref/fabric/tcp_address.h"
 
 #include <assert.h>
@@ -648,8 +648,10 @@ static void own_handle_closed(uv_handle_t *handle) {
 void moon_tcp_fabric_close(struct moon_tcp_fabric *fabric) {
     fabric->closed = true;
     fabric->environment->streams = NULL;
-    while (!moon_list_empty(&fabric->all))
-        close_item(MOON_HOLDER(fabric->all.next, struct item, all));
+    for (struct moon_list *at = fabric->all.next, *next; at != &fabric->all; at = next) {
+        next = at->next;
+        close_item(MOON_HOLDER(at, struct item, all));
+    }
     uv_close((uv_handle_t *)&fabric->idle, own_handle_closed);
     uv_close((uv_handle_t *)&fabric->accepts, own_handle_closed);
 }

@@ -2,7 +2,7 @@
 /* Socket addresses as text, IPv4 and IPv6. */
 #include "ref/fabric/tcp_address.h"
 
-#include "ref/fabric/endpoint.h"
+#include "ref/base/endpoint.h"
 
 #include <uv.h>
 

@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,8 +38,8 @@ struct side {
     struct side *accepts; /* of a listener: its next side, `accept_count` more */
     size_t accept_count, accepted;
     size_t room_max, closes_at;
-    bool echo, closes_in_room, breaks_in_room;
-    unsigned char buffer[BUFFER_BYTES];
+    bool asked, echo, closes_in_room, breaks_in_room;
+    unsigned char buffer[BUFFER_BYTES + 8], *place; /* place: where the next bytes go, each time another */
     size_t received, wrong, sents, opened, ended;
     enum moon_stream_end end;
 };
@@ -87,7 +89,8 @@ static void opened(struct moon_stream_user *self, struct moon_stream *stream) {
 static size_t room(struct moon_stream_user *self, struct moon_stream *stream, void **into) {
     struct side *side = (struct side *)self;
     (void)stream;
-    *into = side->buffer;
+    side->asked = true;
+    *into = side->place = side->buffer + side->received % 7;
     if (side->breaks_in_room) {
         side->world->memory.fail_at = side->world->memory.requests + 1;
         side_send(side, side->buffer, BUFFER_BYTES);
@@ -104,13 +107,15 @@ static size_t room(struct moon_stream_user *self, struct moon_stream *stream, vo
 static void received(struct moon_stream_user *self, struct moon_stream *stream, size_t bytes) {
     struct side *side = (struct side *)self;
     outside(side->world);
+    CU_ASSERT(side->asked); /* each time anew */
+    side->asked = false;
     CU_ASSERT(side->world->environment.now_ns > 0 && side->world->environment.wall_ns > 0);
     for (size_t i = 0; i < bytes; i++)
-        side->wrong += side->buffer[i] != byte_at(side->received + i);
+        side->wrong += side->place[i] != byte_at(side->received + i);
     side->received += bytes;
     if (side->echo) {
         side->room_max = 0;
-        side_send(side, side->buffer, bytes);
+        side_send(side, side->place, bytes);
     }
     if (side->closes_at && side->received >= side->closes_at) {
         CU_ASSERT_PTR_EQUAL(side->stream, stream);
@@ -277,7 +282,8 @@ static void test_large(void) {
     sides[1].room_max = BUFFER_BYTES;
     listen_at(&sides[0], "127.0.0.1:0");
     open_to(&sides[2], sides[0].stream->local);
-    side_send(&sides[2], text, BYTES);
+    side_send(&sides[2], text, BYTES / 2);
+    side_send(&sides[2], text + BYTES / 2, BYTES / 2);
     MOON_CHECK_INT(sides[2].sents, 0);
     run_until(&world, &sides[1].received, BYTES);
     run_until(&world, &sides[2].sents, 1);
@@ -351,6 +357,79 @@ static void test_names(void) {
     check_names("0.0.0.0:0", "127.0.0.2", "127.0.0.2");
     check_names("[::1]:0", "[::1]", "[::1]");
     check_names("[::]:0", "127.0.0.1", "127.0.0.1");
+}
+
+/* A resolver before libuv's: the name "twice.test" has two addresses, of which nobody listens at the first. All other
+ * names go to libuv. */
+static const char TWICE[] = "twice.test";
+static uv_timer_t twice_timer;
+static uv_getaddrinfo_cb twice_done;
+
+static void twice_answers(uv_timer_t *timer) {
+    uv_getaddrinfo_t *request = timer->data;
+    struct addrinfo *first = NULL, *second = NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+    CU_ASSERT_EQUAL_FATAL(getaddrinfo("127.0.0.3", request->service, &hints, &first), 0);
+    CU_ASSERT_EQUAL_FATAL(getaddrinfo("127.0.0.1", request->service, &hints, &second), 0);
+    first->ai_next = second;
+    uv_close((uv_handle_t *)timer, NULL);
+    twice_done(request, 0, first);
+}
+
+int uv_getaddrinfo(uv_loop_t *loop, uv_getaddrinfo_t *request, uv_getaddrinfo_cb done, const char *node,
+                   const char *service, const struct addrinfo *hints) {
+    int (*real)(uv_loop_t *, uv_getaddrinfo_t *, uv_getaddrinfo_cb, const char *, const char *,
+                const struct addrinfo *) = NULL;
+    if (strcmp(node, TWICE) != 0) {
+        *(void **)&real = dlsym(RTLD_NEXT, "uv_getaddrinfo");
+        return real(loop, request, done, node, service, hints);
+    }
+    static char port[8];
+    snprintf(port, sizeof port, "%s", service);
+    request->service = port;
+    twice_done = done;
+    twice_timer.data = request;
+    uv_timer_init(loop, &twice_timer);
+    return uv_timer_start(&twice_timer, twice_answers, 0, 0);
+}
+
+static void test_second_address(void) {
+    struct world world;
+    char endpoint[80], text[] = "abc";
+    open_world(&world);
+    struct side *sides = new_sides(&world, 4);
+    for (int i = 0; i < 3; i++)
+        text[i] = (char)byte_at((size_t)i);
+    sides[0].accepts = &sides[1];
+    sides[0].accept_count = 1;
+    listen_at(&sides[0], "127.0.0.1:0");
+    snprintf(endpoint, sizeof endpoint, "%s%s", TWICE, strrchr(sides[0].stream->local, ':'));
+    open_to(&sides[2], endpoint);
+    side_send(&sides[2], text, 3);
+    run_until(&world, &sides[1].received, 3);
+    MOON_CHECK_INT(sides[1].wrong, 0);
+    MOON_CHECK_INT(sides[2].opened, 1);
+    MOON_CHECK_TEXT(sides[2].stream->peer, sides[0].stream->local);
+    /* The first address is refused at once, then the stream is closed, or loses a send, before the second is tried. */
+    for (int way = 0; way < 4; way++) {
+        size_t held = world.memory.held_bytes;
+        open_to(&sides[3], endpoint);
+        for (int turn = 0; turn < 1 + way / 2 * 1; turn++)
+            uv_run(&world.loop, UV_RUN_ONCE);
+        if (way % 2) {
+            world.memory.fail_at = world.memory.requests + 1;
+            side_send(&sides[3], text, 3);
+            world.memory.fail_at = 0;
+        } else {
+            side_close(&sides[3]);
+        }
+        run_for(&world, 20);
+        side_close(&sides[3]);
+        run_for(&world, 5);
+        MOON_CHECK_INT(world.memory.held_bytes, held);
+    }
+    close_world(&world);
+    free(sides);
 }
 
 /* ---- ends */
@@ -653,9 +732,10 @@ static void test_send_refused_while_connecting(void) {
 int main(int argc, char *argv[]) {
     static const struct moon_unit_case cases[] = {
         {"bytes come back as they were sent, in whatever portions", test_echo},
-        {"64 MiB go through in one send, and sent is told once", test_large},
+        {"64 MiB go through in two sends, and sent is told once", test_large},
         {"a user without room gets bytes after resume", test_pause},
         {"both ends name a stream alike, over IPv4, IPv6 and names", test_names},
+        {"the addresses of a name are tried one after the other", test_second_address},
         {"a close and a half-close end a stream, a reset breaks it", test_ends},
         {"what a peer does not read before it closes is never told as sent", test_unread_write_breaks},
         {"a user may close its stream from within received and accepted", test_close_inside},

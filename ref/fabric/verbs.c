@@ -301,6 +301,7 @@ static int read_port(struct moon_verbs_fabric *fabric, const char *host, struct 
     struct ibv_device_attr device;
     struct ibv_port_attr port;
     const char *name = fabric->verbs.name;
+    assert(fabric->device);
     if (ibv_query_device(fabric->device, &device) || ibv_query_port(fabric->device, fabric->port, &port))
         return refused(error, name, "reading the port");
     if (port.state != IBV_PORT_ACTIVE)
@@ -316,9 +317,10 @@ static int read_port(struct moon_verbs_fabric *fabric, const char *host, struct 
 
 static int open_queue(struct moon_verbs_fabric *fabric, struct moon_error *error) {
     fabric->domain = ibv_alloc_pd(fabric->device);
-    fabric->channel = fabric->domain ? ibv_create_comp_channel(fabric->device) : NULL;
-    if (fabric->channel)
-        fabric->queue = ibv_create_cq(fabric->device, (int)(2 * fabric->verbs.work_max), NULL, fabric->channel, 0);
+    fabric->channel = ibv_create_comp_channel(fabric->device);
+    if (!fabric->domain || !fabric->channel)
+        return refused(error, fabric->verbs.name, "a protection domain");
+    fabric->queue = ibv_create_cq(fabric->device, (int)(2 * fabric->verbs.work_max), NULL, fabric->channel, 0);
     if (!fabric->queue)
         return refused(error, fabric->verbs.name, "a completion queue");
     int flags = fcntl(fabric->channel->fd, F_GETFL);
@@ -355,7 +357,7 @@ int moon_verbs_fabric_open(uv_loop_t *loop, struct moon_environment *environment
     struct moon_memory *memory = environment->memory;
     struct moon_verbs_fabric *made = memory->resize(memory, NULL, 0, sizeof *made);
     if (!made)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     *made = (struct moon_verbs_fabric){.verbs = {.register_memory = register_memory,
                                                  .deregister_memory = deregister_memory,
                                                  .create = create,

@@ -105,10 +105,6 @@ void moon_client_close(struct moon_client *client) {
     memory->resize(memory, client, sizeof *client, 0);
 }
 
-struct moon_uuid moon_client_id(const struct moon_client *client) {
-    return client->id;
-}
-
 /* ---- time */
 
 moon_ns moon_client_deadline(const struct moon_client *client) {

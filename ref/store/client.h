@@ -39,7 +39,6 @@ struct moon_client *moon_client_open(struct moon_environment *environment, const
 void moon_client_close(struct moon_client *client);
 moon_ns moon_client_deadline(const struct moon_client *client);
 void moon_client_tick(struct moon_client *client);
-struct moon_uuid moon_client_id(const struct moon_client *client);
 
 enum moon_client_do {
     MOON_CLIENT_SETUP,  /* ServiceReady, GetStorageConfig, MountSegment, Ping, ReMountSegment; no keys */

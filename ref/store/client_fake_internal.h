@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for remote calls and transfers below the client: a test sees each question and each transfer, and ends them
- * as it likes. For client_test.c and client_fuzz.c alone; it defines the functions, so only one file of a program
- * includes it. */
+ * as it likes. For the client's unit tests and client_fuzz.c alone; it defines the functions, so only one file of a
+ * program includes it. */
 #ifndef MOON_STORE_CLIENT_FAKE_INTERNAL_H
 #define MOON_STORE_CLIENT_FAKE_INTERNAL_H
 

@@ -84,8 +84,6 @@ static void started(struct moon_client_question *question, const struct moon_cli
 }
 
 void moon_client_put(struct moon_client_operation_state *state) {
-    if (!state->operation->batched && state->keys[0].bytes == 0)
-        moon_client_key_end(&state->keys[0], MOON_RECORD_OK, 0);
     if (!moon_client_ask_keys(state, MOON_CLIENT_ASKING, "PutStart", "BatchPutStart", started))
         moon_client_operation_end(state);
 }

@@ -179,7 +179,3 @@ void moon_extents_free(struct moon_extents *extents, struct moon_region *region)
 uint64_t moon_extents_offset_bytes(const struct moon_extents *extents, const struct moon_region *region) {
     return (uint64_t)region->offset << extents->quantum_shift;
 }
-
-uint64_t moon_extents_length_bytes(const struct moon_extents *extents, const struct moon_region *region) {
-    return (uint64_t)region->length << extents->quantum_shift;
-}

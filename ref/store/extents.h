@@ -52,9 +52,8 @@ int moon_extents_allocate(struct moon_extents *extents, uint64_t length_bytes, s
 /* Gives a region back; it merges with free neighbours. O(1). */
 void moon_extents_free(struct moon_extents *extents, struct moon_region *region);
 
-/* Where a region begins, from the segment's base, and how long it is. */
+/* Where a region begins, from the segment's base. */
 uint64_t moon_extents_offset_bytes(const struct moon_extents *extents, const struct moon_region *region);
-uint64_t moon_extents_length_bytes(const struct moon_extents *extents, const struct moon_region *region);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,6 @@
 
 struct moon_master_settings moon_master_defaults(void) {
     return (struct moon_master_settings){
-        .mode = MOON_STORE_COMPAT,
         .lease_ttl_ns = 10 * MOON_NS_PER_S,
         .client_ttl_ns = 10 * MOON_NS_PER_S,
         .put_start_discard_ns = 30 * MOON_NS_PER_S,

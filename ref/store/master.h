@@ -11,16 +11,10 @@
 extern "C" {
 #endif
 
-enum moon_store_mode {
-    MOON_STORE_COMPAT, /* what real releases do */
-    MOON_STORE_STRICT, /* what is right */
-};
-
 enum { MOON_MASTER_REPLICAS_MAX = 64 }; /* of one object */
 
 /* Times in ns, ratios in millionths. */
 struct moon_master_settings {
-    enum moon_store_mode mode;
     moon_ns lease_ttl_ns;         /* default_kv_lease_ttl: 10 s */
     moon_ns client_ttl_ns;        /* client_ttl: 10 s */
     moon_ns put_start_discard_ns; /* put_start_discard_timeout_sec: 30 s */

@@ -22,7 +22,7 @@ static void *boot(const void *settings_, struct moon_environment *environment, s
     struct moon_master_node *node = environment->memory->resize(environment->memory, NULL, 0, sizeof *node);
     int status = MOON_ERR_MEMORY;
     if (!node) {
-        moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        moon_no_memory(error);
         return NULL;
     }
     *node = (struct moon_master_node){.environment = environment};
@@ -32,7 +32,7 @@ static void *boot(const void *settings_, struct moon_environment *environment, s
         status = moon_rpc_server_open(environment, settings->protocol, &node->service.service, settings->endpoint,
                                       settings->with_text, &node->server, error);
     } else
-        moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        moon_no_memory(error);
     if (status) {
         halt(node);
         return NULL;

@@ -18,7 +18,6 @@ static void the_defaults_are_mooncakes(void) {
     MOON_CHECK_INT(defaults.put_start_release_ns, 600 * S);
     MOON_CHECK_INT(defaults.eviction_millionths, 50000);
     MOON_CHECK_INT(defaults.watermark_millionths, 900000);
-    MOON_CHECK_INT(defaults.mode, MOON_STORE_COMPAT);
 }
 
 static void a_put_is_seen_by_nobody_before_its_end(void) {

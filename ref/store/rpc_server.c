@@ -275,7 +275,7 @@ int moon_rpc_server_open(struct moon_environment *environment, const struct moon
     struct moon_rpc_server *opening = memory->resize(memory, NULL, 0, sizeof *opening);
     *server = NULL;
     if (!opening)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     *opening = (struct moon_rpc_server){.user = {.accepted = accepted, .closed = listener_closed},
                                         .environment = environment,
                                         .protocol = protocol,

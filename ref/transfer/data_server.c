@@ -2,7 +2,7 @@
 /* Serves reads and writes of the own regions, in the order in which they come in on a connection. */
 #include "ref/transfer/data_server.h"
 
-#include "ref/transfer/links.h"
+#include "ref/base/list.h"
 #include "ref/transfer/messages.h"
 #include "ref/wire/data.h"
 
@@ -58,7 +58,7 @@ static struct connection *connection_of(struct moon_list *link) {
 static void forget(struct connection *connection) {
     struct moon_data_server *server = connection->server;
     struct moon_memory *memory = server->environment->memory;
-    moon_link_leave(&connection->link);
+    moon_list_leave(&connection->link);
     server->connection_count--;
     memory->resize(memory, connection, sizeof *connection, 0);
 }
@@ -97,7 +97,7 @@ static void refuse(struct connection *connection) {
     }
     connection->state = STATE_REFUSED;
     connection->deadline_ns = server->environment->now_ns + refusal_timeout_ns;
-    moon_link_move(&server->refused, &connection->link);
+    moon_list_move(&server->refused, &connection->link);
     answer(connection, &server->status_rejected, NULL, 0);
 }
 
@@ -223,7 +223,7 @@ static void on_accepted(struct moon_stream_user *user, struct moon_stream *strea
         .server = server,
         .stream = stream,
     };
-    moon_link_move(&server->connections, &connection->link);
+    moon_list_move(&server->connections, &connection->link);
     server->connection_count++;
     stream->user = &connection->user;
 }
@@ -242,7 +242,7 @@ int moon_data_server_open(struct moon_environment *environment, const struct moo
     int status = MOON_OK;
     struct moon_data_server *made = memory->resize(memory, NULL, 0, sizeof *made);
     if (!made)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     *made = (struct moon_data_server){
         .user = {.accepted = on_accepted, .closed = on_listener_lost},
         .environment = environment,
@@ -256,7 +256,7 @@ int moon_data_server_open(struct moon_environment *environment, const struct moo
     moon_wire_write_data_status(MOON_WIRE_DATA_OK, &made->status_ok);
     moon_wire_write_data_status(MOON_WIRE_DATA_REJECTED, &made->status_rejected);
     if (made->status_ok.failed || made->status_rejected.failed)
-        status = moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        status = moon_no_memory(error);
     if (!status) {
         made->listener = environment->streams->listen(environment->streams, endpoint, &made->user);
         if (!made->listener)

@@ -2,8 +2,8 @@
 /* Asks handshake questions, one a connection. */
 #include "ref/transfer/handshake.h"
 
+#include "ref/base/list.h"
 #include "ref/base/number.h"
-#include "ref/transfer/links.h"
 #include "ref/transfer/messages.h"
 
 static const moon_ns connect_timeout_ns = 5 * MOON_NS_PER_S;
@@ -40,7 +40,7 @@ static void free_exchange(struct moon_handshake_exchange *exchange) {
     struct moon_memory *memory = environment->memory;
     if (exchange->stream)
         environment->streams->close(environment->streams, exchange->stream);
-    moon_link_leave(&exchange->link);
+    moon_list_leave(&exchange->link);
     moon_text_close(&exchange->frame);
     if (exchange->buffer)
         memory->resize(memory, exchange->buffer, exchange->capacity, 0);
@@ -199,7 +199,7 @@ int moon_handshake_ask(struct moon_handshake_client *client, struct moon_handsha
         free_exchange(exchange);
         return MOON_ERR_MEMORY;
     }
-    moon_link_move(&client->exchanges, &exchange->link);
+    moon_list_move(&client->exchanges, &exchange->link);
     exchange->stream = environment->streams->open(environment->streams, endpoint, &exchange->user);
     if (!exchange->stream)
         exchange->deadline_ns = environment->now_ns;

@@ -94,6 +94,31 @@ static void answers_metadata_as_recorded(void) {
     close_scene(scene);
 }
 
+static void writes_the_time_of_any_day(void) {
+    static const struct {
+        moon_ns seconds;
+        const char *text;
+    } rows[] = {
+        {0, "\"1970-01-01 00:00:00.000001\""},          {951782399, "\"2000-02-28 23:59:59.000001\""},
+        {951782400, "\"2000-02-29 00:00:00.000001\""},  {951868800, "\"2000-03-01 00:00:00.000001\""},
+        {1704067199, "\"2023-12-31 23:59:59.000001\""}, {1709251199, "\"2024-02-29 23:59:59.000001\""},
+        {4107542400, "\"2100-03-01 00:00:00.000001\""},
+    };
+    static const char question[] = "\x04\0\0\0\0\0\0\0\x01{}\n";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene *scene = open_scene(i);
+        scene->asked->environment.wall_ns = rows[i].seconds * MOON_NS_PER_S + 1999;
+        ask(scene, question, sizeof question - 1);
+        const char *time = strstr((const char *)scene->raw.bytes + 9, "\"timestamp\":");
+        char text[64] = "";
+        if (time)
+            snprintf(text, sizeof text, "%.28s", time + strlen("\"timestamp\":"));
+        MOON_CHECK_TEXT(text, rows[i].text);
+        raw_close(&scene->raw);
+        close_scene(scene);
+    }
+}
+
 static void answers_the_other_questions(void) {
     struct scene *scene = open_scene(2);
     ask(scene, recorded_probe, sizeof recorded_probe - 1);
@@ -369,6 +394,7 @@ static void survives_refused_memory(void) {
 int main(int argc, char *argv[]) {
     const struct moon_unit_case cases[] = {
         {"a recorded Metadata question is answered byte for byte as recorded", answers_metadata_as_recorded},
+        {"the time stamp is the date of any day", writes_the_time_of_any_day},
         {"Probe, Notify and Connection are answered as recorded", answers_the_other_questions},
         {"a frame without type byte is answered without one", answers_an_old_frame_in_its_form},
         {"what is no question is closed, and others are answered", closes_what_is_no_question},

@@ -2,8 +2,8 @@
 /* Answers handshake questions, one a connection. */
 #include "ref/transfer/handshake.h"
 
+#include "ref/base/list.h"
 #include "ref/base/number.h"
-#include "ref/transfer/links.h"
 #include "ref/transfer/messages.h"
 
 /* What the asker waits for its answer at most, so what it may take to fetch it, and then to close. */
@@ -44,7 +44,7 @@ static struct connection *connection_of(struct moon_list *link) {
 static void forget(struct connection *connection) {
     struct moon_handshake_server *server = connection->server;
     struct moon_memory *memory = server->environment->memory;
-    moon_link_leave(&connection->link);
+    moon_list_leave(&connection->link);
     server->connection_count--;
     moon_text_close(&connection->answer);
     if (connection->buffer)
@@ -158,7 +158,7 @@ static void on_accepted(struct moon_stream_user *user, struct moon_stream *strea
         .deadline_ns = environment->now_ns + question_timeout_ns,
         .needed = MOON_WIRE_HANDSHAKE_HEADER_BYTES,
     };
-    moon_link_move(&server->connections, &connection->link);
+    moon_list_move(&server->connections, &connection->link);
     moon_text_open(&connection->answer, environment->memory);
     server->connection_count++;
     stream->user = &connection->user;
@@ -177,7 +177,7 @@ int moon_handshake_server_open(struct moon_environment *environment, struct moon
     struct moon_memory *memory = environment->memory;
     struct moon_handshake_server *made = memory->resize(memory, NULL, 0, sizeof *made);
     if (!made)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     *made = (struct moon_handshake_server){
         .user = {.accepted = on_accepted, .closed = on_listener_lost},
         .environment = environment,

@@ -11,7 +11,7 @@ static struct moon_environment *environment_of(const struct moon_lane *lane) {
 /* Moves the lane to the end of those that wait. */
 static void wait_from_now(struct moon_lane *lane) {
     lane->since_ns = environment_of(lane)->now_ns;
-    moon_link_move(&lane->peer->transfer->waiting, &lane->waiting);
+    moon_list_move(&lane->peer->transfer->waiting, &lane->waiting);
 }
 
 static void record_message(const struct moon_lane *lane, enum moon_record_kind kind, const char *what, uint64_t ordinal,
@@ -44,7 +44,7 @@ static void go_on(struct moon_lane *lane) {
     if (lane->count == 0 && !lane->unsent) {
         lane->job = NULL;
         state->lanes--;
-        moon_link_leave(&lane->waiting);
+        moon_list_leave(&lane->waiting);
         if (lane->generation != peer->generation)
             moon_lane_close(lane);
         moon_peer_released(peer, state);
@@ -58,7 +58,7 @@ static void on_opened(struct moon_stream_user *user, struct moon_stream *stream)
     struct moon_lane *lane = (struct moon_lane *)user;
     (void)stream;
     lane->standing = true;
-    moon_link_leave(&lane->waiting);
+    moon_list_leave(&lane->waiting);
     moon_peer_pump(lane->peer);
 }
 
@@ -159,7 +159,7 @@ void moon_lane_close(struct moon_lane *lane) {
         end_request(lane, MOON_STORE_TRANSFER_FAIL);
     if (lane->job)
         lane->job->lanes--;
-    moon_link_leave(&lane->waiting);
+    moon_list_leave(&lane->waiting);
     moon_lane_init(lane, lane->peer);
 }
 

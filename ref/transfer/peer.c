@@ -240,7 +240,7 @@ struct moon_peer *moon_peer_open(struct moon_transfer *transfer, const char *end
 
 void moon_peer_submit(struct moon_peer *peer, struct moon_transfer_job_state *state) {
     state->peer = peer;
-    moon_link_move(&peer->jobs, &state->link);
+    moon_list_move(&peer->jobs, &state->link);
     moon_peer_pump(peer);
 }
 
@@ -248,7 +248,7 @@ void moon_peer_cancel(struct moon_peer *peer, struct moon_transfer_job_state *st
     if (state->on_verbs)
         moon_rdma_cancel(&state->rdma);
     stop(peer, state);
-    moon_link_leave(&state->link);
+    moon_list_leave(&state->link);
 }
 
 void moon_peer_close(struct moon_peer *peer) {
@@ -261,7 +261,7 @@ void moon_peer_close(struct moon_peer *peer) {
     }
     for (unsigned i = 0; i < MOON_TRANSFER_LANES; i++)
         moon_lane_close(&peer->lanes[i]);
-    moon_link_leave(&peer->link);
+    moon_list_leave(&peer->link);
     moon_arena_close(&peer->arena);
     memory->resize(memory, peer, sizeof *peer, 0);
 }

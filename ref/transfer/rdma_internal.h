@@ -3,7 +3,7 @@
 #ifndef MOON_TRANSFER_RDMA_INTERNAL_H
 #define MOON_TRANSFER_RDMA_INTERNAL_H
 
-#include "ref/transfer/links.h"
+#include "ref/base/list.h"
 #include "ref/transfer/rdma.h"
 #include "ref/transfer/rdma_message.h"
 

@@ -29,10 +29,6 @@ bool moon_gid_read(const char *text, uint8_t gid[MOON_GID_BYTES]) {
 
 /* ---- reading descriptors */
 
-static int no_memory(struct moon_error *error) {
-    return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
-}
-
 /* The elements of `array` must be objects. */
 static int need_object(const struct moon_json *json, const char *what, struct moon_error *error) {
     if (moon_json_is(json, MOON_JSON_OBJECT))
@@ -70,7 +66,7 @@ static int read_devices(struct moon_arena *arena, const struct moon_json *json, 
                               MOON_RDMA_DEVICES_MAX);
     struct moon_rdma_device *devices = moon_arena_array(arena, list->count, sizeof *devices);
     if (!devices)
-        return no_memory(error);
+        return moon_no_memory(error);
     for (const struct moon_json *one = list->first; one && !status; one = one->next)
         status = read_device(one, &devices[one->index], error);
     into->devices = devices;
@@ -89,7 +85,7 @@ static int read_keys(struct moon_arena *arena, const struct moon_json *json, con
         return moon_json_fail(error, MOON_ERR_SCHEMA, source, list, "%zu keys for %zu devices", list->count, devices);
     uint32_t *keys = moon_arena_array(arena, list->count, sizeof *keys);
     if (!keys)
-        return no_memory(error);
+        return moon_no_memory(error);
     for (const struct moon_json *one = list->first; one; one = one->next) {
         if (one->type != MOON_JSON_INTEGER || !one->fits || one->integer < 0 || one->integer > UINT32_MAX)
             return moon_json_fail(error, MOON_ERR_RANGE, source, one, "no key");
@@ -128,7 +124,7 @@ static int read_buffers(struct moon_arena *arena, const struct moon_json *json, 
         return status;
     struct moon_rdma_buffer *buffers = moon_arena_array(arena, list->count, sizeof *buffers);
     if (!buffers)
-        return no_memory(error);
+        return moon_no_memory(error);
     for (const struct moon_json *one = list->first; one && !status; one = one->next)
         status = read_buffer(arena, one, into->device_count, &buffers[one->index], error);
     into->buffers = buffers;
@@ -159,7 +155,7 @@ static int read_priority(struct moon_arena *arena, const struct moon_json *json,
     size_t *devices = moon_arena_array(arena, preferred->count + others->count, sizeof *devices);
     row->location = moon_arena_copy(arena, json->name, json->name_length);
     if (!devices || !row->location)
-        return no_memory(error);
+        return moon_no_memory(error);
     int status = read_nics(preferred, from, devices, &row->preferred, error);
     row->device_count = row->preferred;
     if (!status)
@@ -176,7 +172,7 @@ static int read_priorities(struct moon_arena *arena, const struct moon_json *jso
         return status;
     struct moon_rdma_priority *rows = moon_arena_array(arena, matrix->count, sizeof *rows);
     if (!rows)
-        return no_memory(error);
+        return moon_no_memory(error);
     for (const struct moon_json *one = matrix->first; one && !status; one = one->next)
         status = read_priority(arena, one, into, &rows[one->index], error);
     into->priorities = rows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the RDMA engine on devices joined in memory, and against recorded handshakes of a real engine. */
 #include "ref/base/unit.h"
-#include "ref/transfer/rdma_scene_internal.h"
+#include "ref/transfer/rdma_rig_internal.h"
 
 #include <stdlib.h>
 
@@ -25,6 +25,34 @@ static void halt_all(void) {
 static void fill(struct scene_node *node, uint8_t seed) {
     for (size_t i = 0; i < SCENE_BYTES; i++)
         node->bytes[i] = (uint8_t)(seed + i * 7 + (i >> 8));
+}
+
+static const struct {
+    const char *id, *asked, *answer;
+} recorded_answers[] = {
+#define RECORDED_ANSWERS
+#include "ref/transfer/rdma_recorded.inc"
+#undef RECORDED_ANSWERS
+};
+
+static const struct {
+    const char *id, *descriptor, *asked, *answer, *second_answer;
+    bool accepted;
+} recorded_owners[] = {
+#define RECORDED_OWNERS
+#include "ref/transfer/rdma_recorded.inc"
+#undef RECORDED_OWNERS
+};
+
+/* The first queue pair number in a line; 0 if there is none. */
+static uint32_t first_number(const char *line) {
+    const char *list = line ? strstr(line, "\"qp_num\":[") : NULL;
+    return list ? (uint32_t)strtoul(list + strlen("\"qp_num\":["), NULL, 10) : 0;
+}
+
+static const char *reply_of(const char *line) {
+    const char *reply = strstr(line, "\"reply_msg\"");
+    return reply ? reply : "";
 }
 
 /* ---- jobs of the tests */
@@ -133,7 +161,7 @@ static void queue_pairs_are_set_up(void) {
     MOON_CHECK_INT(its->path.mtu_bytes, 512);
     MOON_CHECK_INT(ours->path.psn, 0);
     MOON_CHECK_INT(ours->path.timeout, 14);
-    MOON_CHECK_INT(ours->path.retries, 7);
+    MOON_CHECK_INT(ours->path.retries, 6);
     MOON_CHECK_INT(ours->path.rnr_retries, 6);
     MOON_CHECK_INT(ours->path.rnr_timer, 12);
     MOON_CHECK_INT(ours->path.reads, 16);
@@ -301,7 +329,7 @@ static void error_completion_ends_the_endpoint(void) {
 }
 
 static void late_completion_finds_nothing(void) {
-    struct task task;
+    struct task task, next;
     boot_two(moon_memory_heap());
     meet(&scene[OWNER]);
     start(&task, &scene[REQUESTER], false, owner_address, 0, 10);
@@ -312,6 +340,12 @@ static void late_completion_finds_nothing(void) {
     user->completed(user, 17, id, 0);
     user->completed(user, 17, 0xffffffff, 0);
     MOON_CHECK_INT(task.ends, 0);
+    start(&next, &scene[REQUESTER], false, owner_address, 0, 10); /* in the same slot */
+    connect_now(&scene[REQUESTER]);
+    user->completed(user, 17, id, 0);
+    MOON_CHECK_INT(next.ends, 0);
+    complete_all(&scene[REQUESTER]);
+    MOON_CHECK_INT(next.ends, 1);
     halt_all();
 }
 
@@ -522,35 +556,44 @@ static void endpoints_are_bounded(void) {
     moon_text_close(&out);
 }
 
+static void nobody_is_pushed_out_of_an_endpoint_in_use(void) {
+    static struct task tasks[MOON_RDMA_ENDPOINTS_MAX + 1];
+    struct moon_text out;
+    char name[32];
+    moon_text_open(&out, moon_memory_heap());
+    boot_two(moon_memory_heap());
+    meet(&scene[OWNER]);
+    peer.name = name;
+    for (int i = 0; i < MOON_RDMA_ENDPOINTS_MAX; i++) {
+        snprintf(name, sizeof name, "peer%d:1", i);
+        MOON_CHECK_INT(start(&tasks[i], &scene[REQUESTER], false, owner_address, 0, 10), MOON_OK);
+    }
+    snprintf(name, sizeof name, "one more:1");
+    MOON_CHECK_INT(start(&tasks[MOON_RDMA_ENDPOINTS_MAX], &scene[REQUESTER], false, owner_address, 0, 10),
+                   MOON_ERR_MEMORY);
+    const char *asked = "{\"local_gid\":\"00:00:00:00:00:00:00:00:00:00:ff:ff:0a:07:00:01\",\"local_nic_path\":"
+                        "\"p@rxe0\",\"peer_nic_path\":\"10.7.0.2:15316@rxe0\",\"qp_num\":[40,41]}";
+    CU_ASSERT(scene_ask(&scene[REQUESTER], asked, strlen(asked), &out));
+    MOON_CHECK_TEXT(reply_of(moon_text_value(&out)),
+                    "\"reply_msg\":\"Local RDMA endpoint unavailable for rxe0 <- p@rxe0\"}\n");
+    halt_all();
+    moon_text_close(&out);
+}
+
+static void owner_without_queue_pairs_refuses(void) {
+    struct moon_text out;
+    moon_text_open(&out, moon_memory_heap());
+    boot_two(moon_memory_heap());
+    scene[OWNER].device.create_error = -ENOMEM;
+    CU_ASSERT(scene_ask(&scene[OWNER], recorded_answers[0].asked, strlen(recorded_answers[0].asked), &out));
+    MOON_CHECK_TEXT(reply_of(moon_text_value(&out)),
+                    "\"reply_msg\":\"Local RDMA endpoint unavailable for rxe0 <- 10.7.0.1:17514@rxe0\"}\n");
+    MOON_CHECK_INT(scene[OWNER].rdma->endpoint_count, 0);
+    halt_all();
+    moon_text_close(&out);
+}
+
 /* ---- recorded handshakes */
-
-static const struct {
-    const char *id, *asked, *answer;
-} recorded_answers[] = {
-#define RECORDED_ANSWERS
-#include "ref/transfer/rdma_recorded.inc"
-#undef RECORDED_ANSWERS
-};
-
-static const struct {
-    const char *id, *descriptor, *asked, *answer, *second_answer;
-    bool accepted;
-} recorded_owners[] = {
-#define RECORDED_OWNERS
-#include "ref/transfer/rdma_recorded.inc"
-#undef RECORDED_OWNERS
-};
-
-/* The first queue pair number in a line; 0 if there is none. */
-static uint32_t first_number(const char *line) {
-    const char *list = line ? strstr(line, "\"qp_num\":[") : NULL;
-    return list ? (uint32_t)strtoul(list + strlen("\"qp_num\":["), NULL, 10) : 0;
-}
-
-static const char *reply_of(const char *line) {
-    const char *reply = strstr(line, "\"reply_msg\"");
-    return reply ? reply : "";
-}
 
 /* Where this owner differs from the real one, and why. */
 static const struct {
@@ -695,7 +738,7 @@ static void refused_memory_leaks_nothing(void) {
 
 static const struct moon_unit_case cases[] = {
     {"a READ and a WRITE move the bytes, over one connection", read_and_write},
-    {"queue pairs are set up with the recorded values", queue_pairs_are_set_up},
+    {"queue pairs are set up with values that have a bound", queue_pairs_are_set_up},
     {"slices and their queue pairs are those of a real put", slices_are_those_of_a_real_put},
     {"a last slice may be longer by a quarter", last_slice_may_be_longer},
     {"work under way is bounded on a queue pair", work_under_way_is_bounded},
@@ -715,6 +758,8 @@ static const struct moon_unit_case cases[] = {
     {"an accepted connection stands when the own question fails",
      accepted_connection_stands_when_the_own_question_fails},
     {"endpoints are bounded, the oldest idle one goes", endpoints_are_bounded},
+    {"nobody is pushed out of an endpoint in use", nobody_is_pushed_out_of_an_endpoint_in_use},
+    {"an owner that has no queue pairs left refuses", owner_without_queue_pairs_refuses},
     {"answers are those of a real owner", answers_are_those_of_a_real_owner},
     {"foreign owners are accepted as by a real requester", owners_are_accepted_as_by_a_real_requester},
     {"the own descriptor is byte for byte a real one's", own_descriptor_is_a_real_ones},

@@ -11,7 +11,7 @@
 static void end_job(struct moon_rdma *rdma, struct moon_rdma_job *job, int code) {
     job->code = code;
     job->endpoint = NULL;
-    moon_link_move(&rdma->ended, &job->link);
+    moon_list_move(&rdma->ended, &job->link);
 }
 
 void moon_rdma_work_end(struct moon_rdma_job *job, int code) {
@@ -166,7 +166,7 @@ void moon_rdma_work_pump(struct moon_rdma_endpoint *endpoint) {
     for (struct moon_list *link = endpoint->waiting.next, *next; link != &endpoint->waiting; link = next) {
         next = link->next;
         if (all_posted(moon_rdma_job_of(link)))
-            moon_link_move(&endpoint->posted, link);
+            moon_list_move(&endpoint->posted, link);
     }
 }
 
@@ -269,5 +269,5 @@ void moon_rdma_cancel(struct moon_rdma_job *job) {
         moon_rdma_endpoint_break(endpoint); /* which ends it, too */
         moon_rdma_endpoint_want(endpoint);
     }
-    moon_link_leave(&job->link);
+    moon_list_leave(&job->link);
 }

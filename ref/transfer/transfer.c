@@ -4,7 +4,6 @@
 #include "ref/transfer/transfer_internal.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum {
     PORT_TRIES = 500,
@@ -30,13 +29,19 @@ struct moon_transfer_settings moon_transfer_defaults(void) {
 
 /* ---- what is announced and answered */
 
-/* "2026-11-29 12:37:58.123294", UTC. */
+/* "2026-11-29 12:37:58.123294", UTC. The calendar repeats every 400 years of 146097 days; counted from the first of
+ * March, a leap day is the last day of its year and the months before it have 153 days in each five. */
 static void write_timestamp(moon_ns wall_ns, char text[TIMESTAMP_BYTES]) {
-    time_t seconds = (time_t)(wall_ns / MOON_NS_PER_S);
-    struct tm at = {0};
-    gmtime_r(&seconds, &at);
-    snprintf(text, TIMESTAMP_BYTES, "%04d-%02d-%02d %02d:%02d:%02d.%06d", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday,
-             at.tm_hour, at.tm_min, at.tm_sec, (int)(wall_ns % MOON_NS_PER_S / NS_PER_US));
+    int64_t seconds = wall_ns / MOON_NS_PER_S, days = seconds / 86400 + 719468; /* since 0000-03-01 */
+    int64_t cycle = days / 146097, day = days % 146097;
+    int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    day -= 365 * year + year / 4 - year / 100;
+    int64_t month = (5 * day + 2) / 153;
+    day -= (153 * month + 2) / 5;
+    bool next_year = month >= 10;
+    snprintf(text, TIMESTAMP_BYTES, "%04d-%02d-%02d %02d:%02d:%02d.%06d", (int)(400 * cycle + year + next_year),
+             (int)(next_year ? month - 9 : month + 3), (int)day + 1, (int)(seconds / 3600 % 24),
+             (int)(seconds / 60 % 60), (int)(seconds % 60), (int)(wall_ns % MOON_NS_PER_S / NS_PER_US));
 }
 
 static void describe_tcp(const struct moon_transfer *transfer, struct moon_arena *arena, const char *timestamp,
@@ -152,7 +157,7 @@ static int open_data(struct moon_transfer *transfer, struct moon_error *error) {
                                       .regions = &transfer->regions,
                                       .stall_timeout_ns = settings->stall_timeout_ns};
     transfer->rdma = moon_rdma_open(transfer->environment, &rdma);
-    return transfer->rdma ? MOON_OK : moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    return transfer->rdma ? MOON_OK : moon_no_memory(error);
 }
 
 int moon_transfer_open(struct moon_environment *environment, const struct moon_transfer_settings *settings,
@@ -161,7 +166,7 @@ int moon_transfer_open(struct moon_environment *environment, const struct moon_t
     uint16_t port = 0;
     struct moon_transfer *made = memory->resize(memory, NULL, 0, sizeof *made);
     if (!made)
-        return moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+        return moon_no_memory(error);
     *made = (struct moon_transfer){.responder = {.answer = answer}, .environment = environment, .settings = *settings};
     snprintf(made->host, sizeof made->host, "%s", settings->host);
     made->settings.host = made->host;
@@ -171,7 +176,7 @@ int moon_transfer_open(struct moon_environment *environment, const struct moon_t
     moon_list_open(&made->waiting);
     moon_list_open(&made->finished);
     made->handshake_client = moon_handshake_client_open(environment);
-    int status = made->handshake_client ? MOON_OK : moon_fail(error, MOON_ERR_MEMORY, NULL, "out of memory");
+    int status = made->handshake_client ? MOON_OK : moon_no_memory(error);
     if (!status)
         status = bind_port(made, listen_handshake, made->endpoint, &port, error);
     if (!status)
@@ -185,7 +190,7 @@ int moon_transfer_open(struct moon_environment *environment, const struct moon_t
 
 static void free_state(struct moon_transfer *transfer, struct moon_transfer_job_state *state) {
     struct moon_memory *memory = transfer->environment->memory;
-    moon_link_leave(&state->link);
+    moon_list_leave(&state->link);
     memory->resize(memory, state, sizeof *state, 0);
 }
 
@@ -273,7 +278,7 @@ void moon_job_record(const struct moon_transfer_job_state *state, uint64_t remot
 void moon_job_finish(struct moon_transfer_job_state *state, int code) {
     state->code = code;
     state->peer = NULL;
-    moon_link_move(&state->transfer->finished, &state->link);
+    moon_list_move(&state->transfer->finished, &state->link);
 }
 
 /* A job on the own endpoint. */
@@ -333,7 +338,7 @@ static struct moon_peer *get_peer(struct moon_transfer *transfer, const char *en
         if (transfer->peer_count++ >= PEERS_MAX)
             forget_a_peer(transfer);
     }
-    moon_link_move(&transfer->peers, &peer->link);
+    moon_list_move(&transfer->peers, &peer->link);
     return peer;
 }
 
@@ -399,7 +404,7 @@ static void tell_finished(struct moon_transfer *transfer) {
     struct moon_list due;
     moon_list_open(&due);
     while (!moon_list_empty(&transfer->finished))
-        moon_link_move(&due, transfer->finished.next);
+        moon_list_move(&due, transfer->finished.next);
     while (!moon_list_empty(&due)) {
         struct moon_transfer_job_state *state = state_of(due.next);
         struct moon_transfer_job *job = state->job;

@@ -3,8 +3,8 @@
 #ifndef MOON_TRANSFER_TRANSFER_INTERNAL_H
 #define MOON_TRANSFER_TRANSFER_INTERNAL_H
 
+#include "ref/base/list.h"
 #include "ref/transfer/data_server.h"
-#include "ref/transfer/links.h"
 #include "ref/transfer/messages.h"
 #include "ref/transfer/rdma.h"
 #include "ref/transfer/rdma_message.h"

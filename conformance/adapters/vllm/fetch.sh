@@ -75,6 +75,9 @@ make_venv() {
     "$python" -m venv "$folder/venv" >"$work/log" 2>&1 || explain "$work/log" "making $folder/venv"
     run_pip "$work/log" install --require-hashes --no-deps --only-binary :all: -r "$here/requirements.txt" ||
         explain "$work/log" "installing requirements.txt"
+    for program in "$folder"/venv/lib/python3*/site-packages/mooncake/mooncake_master; do
+        [ ! -f "$program" ] || chmod +x "$program" # the wheel forgets that it is one
+    done
     cp "$here/requirements.txt" "$stamp"
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For the tests of the RDMA engine: devices that are joined in memory, and handshakes that a test carries by hand. */
-#ifndef MOON_TRANSFER_RDMA_SCENE_INTERNAL_H
-#define MOON_TRANSFER_RDMA_SCENE_INTERNAL_H
+#ifndef MOON_TRANSFER_RDMA_RIG_INTERNAL_H
+#define MOON_TRANSFER_RDMA_RIG_INTERNAL_H
 
 #include "ref/base/unit.h"
 #include "ref/transfer/rdma_internal.h"

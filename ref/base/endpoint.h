@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Endpoint texts: "host:port" and "[v6]:port", taken apart and put together. */
-#ifndef MOON_FABRIC_ENDPOINT_H
-#define MOON_FABRIC_ENDPOINT_H
+#ifndef MOON_BASE_ENDPOINT_H
+#define MOON_BASE_ENDPOINT_H
 
 #include "ref/base/stream.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of endpoint texts. */
-#include "ref/fabric/endpoint.h"
+#include "ref/base/endpoint.h"
 
 #include "ref/base/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Endpoint texts: the one reader and the one writer of "host:port". */
-#include "ref/fabric/endpoint.h"
+#include "ref/base/endpoint.h"
 
 #include <stdio.h>
 
