@@ -63,6 +63,10 @@ def read_exactly(connection, count):
     return data
 
 
+class Dead(Exception):
+    """A port serves nobody any more: nothing else can be seen."""
+
+
 class Port:
     """One listening port, a good question and how its answer begins."""
 
@@ -73,11 +77,14 @@ class Port:
 
     def serves_others(self):
         """Asks on the other connection, which stays open where the protocol lets it."""
-        if self.name == "handshake":
-            self.line.close()
-            self.line = socket.create_connection(self.where, ANSWER_S)
-        self.line.sendall(self.good)
-        return len(read_exactly(self.line, self.answer_bytes)) == self.answer_bytes
+        try:
+            if self.name == "handshake":
+                self.line.close()
+                self.line = socket.create_connection(self.where, ANSWER_S)
+            self.line.sendall(self.good)
+            return len(read_exactly(self.line, self.answer_bytes)) == self.answer_bytes
+        except OSError:
+            return False
 
     def send(self, sentence, frame, whole):
         """A bad frame: cut ones are ended by us, whole ones must be answered or closed."""
@@ -97,6 +104,7 @@ class Port:
             self.passed += 1
         else:
             self.failed.append(f"{self.name}: {sentence}: others are not served any more")
+            raise Dead
 
     def lengths(self, sentence, frame, at, size):
         """The little-endian number at that place at 0, its largest, and one off."""
@@ -187,6 +195,8 @@ def main():
                     ports[0].passed += 1
                 else:
                     ports[0].failed.append(f"the {name} {what}: no")
+    except Dead:
+        pass
     finally:
         for process in (owner, master):
             process.send_signal(signal.SIGTERM)
