@@ -251,7 +251,7 @@ static void draw_history(struct moon_history *history, size_t count, bool one_cl
 }
 
 static void a_large_history_merges_with_every_send_before_its_recv(void) {
-    enum { RECORDS = 100000 };
+    enum { RECORDS = 20000 };
     for (int one_clock = 0; one_clock < 2; one_clock++) {
         struct moon_history history;
         moon_history_open(&history, moon_memory_heap());

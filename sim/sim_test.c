@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of whole simulations: a client and an echo under drawn faults, seed by seed. */
+/* Tests of whole simulations: a client and an echo under drawn faults, seed by seed.
+ *
+ *   usage: sim_test [seeds=N] [SENTENCE]      N: how many seeds are played, 1 to 1000000; without it 20 */
 #include "ref/base/unit.h"
 #include "sim/sim.h"
 
 #define XXH_STATIC_LINKING_ONLY /* the state's size */
 #include <xxhash.h>
 
-enum { BUFFER_BYTES = 32 * 1024, SEEDS = 200 };
+enum { BUFFER_BYTES = 32 * 1024, SEEDS_MAX = 1000000 };
+
+static int seeds_asked = 20;
+
 #define RUN_NS    (3 * MOON_NS_PER_S)
 #define TICK_NS   (5 * MOON_NS_PER_MS)
 #define RETRY_NS  (20 * MOON_NS_PER_MS)
@@ -389,7 +394,7 @@ static uint64_t digest_of(uint64_t seed) {
 
 static void bytes_come_back_exactly_under_every_seed(void) {
     uint64_t last = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)seeds_asked; seed++) {
         uint64_t digest = digest_of(seed);
         CU_ASSERT_NOT_EQUAL(digest, last);
         last = digest;
@@ -422,5 +427,13 @@ int main(int argc, char *argv[]) {
         {"refused memory fails the run and leaks nothing", refused_memory_fails_the_run_and_leaks_nothing},
         {NULL, NULL},
     };
+    if (argc > 1 && sscanf(argv[1], "seeds=%d", &seeds_asked) == 1) {
+        if (seeds_asked < 1 || seeds_asked > SEEDS_MAX) {
+            fprintf(stderr, "sim_test: seeds=1 to %d\n", SEEDS_MAX);
+            return 2;
+        }
+        argc--;
+        argv++;
+    }
     return moon_unit_main("sim", cases, argc, argv);
 }

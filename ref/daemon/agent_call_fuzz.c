@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct moon_arena arena;
     struct moon_json *args;
     struct moon_error error;
-    struct moon_client_operation operation;
+    struct moon_client_operation operation = {.result = 0};
     bool want_hex;
     size_t calls = 0;
     while (moon_agent_call_names[calls])

@@ -10,7 +10,13 @@
 
 #include <stdlib.h>
 
-enum { CLIENTS = 3, SEGMENT_BYTES = 16 << 20, VALUE_BYTES_MAX = 4 << 20, EVENTS_MAX = 2000000 };
+enum {
+    CLIENTS = 3,
+    SEGMENT_BYTES = 16 << 20,
+    SMALL_SEGMENT_BYTES = 1 << 16,
+    VALUE_BYTES_MAX = 4 << 20,
+    EVENTS_MAX = 2000000
+};
 
 /* ---- the world */
 
@@ -70,7 +76,7 @@ static void init_node(struct node *node, const struct moon_program *program, uns
 }
 
 /* Settings of all nodes; none is booted. Clients with `owners` bit i set lend memory. */
-static void prepare(struct world *world, const char *release, unsigned owners) {
+static void prepare(struct world *world, const char *release, unsigned owners, size_t segment_bytes) {
     memset(world, 0, sizeof *world);
     MOON_CHECK_INT(moon_wire_protocol_open(&world->protocol, moon_wire_release_find(release), moon_memory_heap()), 0);
     world->fabric = moon_memory_fabric_open(moon_memory_heap());
@@ -92,9 +98,9 @@ static void prepare(struct world *world, const char *release, unsigned owners) {
         settings->transfer.host = node->host;
         settings->transfer.release = world->protocol.release;
         if (owners >> i & 1) {
-            settings->client.segment = world->segments[i] = calloc(1, SEGMENT_BYTES);
+            settings->client.segment = world->segments[i] = calloc(1, segment_bytes);
             settings->client.segment_address = 0x100000000 * (i + 1);
-            settings->client.segment_bytes = SEGMENT_BYTES;
+            settings->client.segment_bytes = segment_bytes;
         }
     }
 }
@@ -214,7 +220,7 @@ static int64_t get(struct world *world, size_t client, const char *key, const ch
 }
 
 static void open_world(struct world *world, const char *release, unsigned owners) {
-    prepare(world, release, owners);
+    prepare(world, release, owners, SEGMENT_BYTES);
     boot(world, &world->master);
     for (size_t i = 0; i < CLIENTS; i++) {
         boot(world, &world->clients[i]);
@@ -364,7 +370,7 @@ static void test_side_by_side(void) {
 
 static void test_replicas(void) {
     struct world world;
-    prepare(&world, "0.3.13", 3);
+    prepare(&world, "0.3.13", 3, SMALL_SEGMENT_BYTES);
     world.clients[2].settings.client.client.replica_num = 2;
     boot(&world, &world.master);
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -485,7 +491,7 @@ static bool run_script(size_t events, uint64_t fail_at, uint64_t *requests) {
                                        {.key = {"b", 1}, .pieces = rooms + 1, .piece_count = 2}};
     struct task tasks[] = {make(MOON_CLIENT_SETUP, NULL, 0), make(MOON_CLIENT_PUT, items, 2),
                            make(MOON_CLIENT_GET, found, 2), make(MOON_CLIENT_UNMOUNT, NULL, 0)};
-    prepare(&world, "0.3.13", 3);
+    prepare(&world, "0.3.13", 3, SMALL_SEGMENT_BYTES);
     boot(&world, &world.master);
     boot(&world, &world.clients[0]);
     MOON_CHECK_INT(ask(&world, 0, MOON_CLIENT_SETUP, NULL), 0);

@@ -768,5 +768,7 @@ static const struct moon_unit_case cases[] = {
 };
 
 int main(int argc, char *argv[]) {
-    return moon_unit_main("transfer/rdma", cases, argc, argv);
+    int status = moon_unit_main("transfer/rdma", cases, argc, argv);
+    moon_arena_close(&peer_arena);
+    return status;
 }
