@@ -74,7 +74,7 @@ fault() {
 
 # The same for the log $2 of a unit test: it must fail, not die, for a rule that SPEC.md has. Sets `failing`.
 unit_fault() {
-    failing=$(sed -n 's/^[a-z_]*: [0-9]* passed, \([0-9]*\) failed.*/\1/p' "$2" | tail -1)
+    failing=$(sed -n 's/^[^:]*: [0-9]* passed, \([0-9]*\) failed.*/\1/p' "$2" | tail -1)
     cited=" $(field "$1" unit)"
     if [ -z "$(field "$1" catches)" ]; then
         echo "says nowhere what it breaks: its patch has no line \"catches: REQUIREMENT...\""

@@ -212,7 +212,7 @@ static void random_breaks_fail_jobs_once_and_others_not(void) {
 }
 
 static void refused_memory_leaks_nothing(void) {
-    for (uint64_t fail_at = 1; fail_at < 400; fail_at += 1 + fail_at / 60) {
+    for (uint64_t fail_at = 1; fail_at < 400; fail_at += 1 + fail_at / 20) {
         struct world world;
         struct moon_memory_failing failing;
         moon_memory_failing_init(&failing, moon_memory_heap(), 0);
