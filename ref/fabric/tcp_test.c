@@ -617,6 +617,13 @@ static void test_many(void) {
     free(sides);
 }
 
+/* Valgrind keeps limits of its own: it lets the kernel accept a connection, and closes it when it is over them. There
+ * nothing can wait. */
+static bool drops_connections(void) {
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded && strstr(preloaded, "vgpreload");
+}
+
 static void test_no_descriptors(void) {
     enum { STREAMS = 12 };
     struct world world;
@@ -636,8 +643,10 @@ static void test_no_descriptors(void) {
     run_for(&world, 300);
     CU_ASSERT(sides->accepted >= 1 && sides->accepted < STREAMS);
     setrlimit(RLIMIT_NOFILE, &limit);
-    run_until(&world, &sides->accepted, STREAMS);
-    MOON_CHECK_INT(sides->accepted, STREAMS);
+    if (!drops_connections()) {
+        run_until(&world, &sides->accepted, STREAMS);
+        MOON_CHECK_INT(sides->accepted, STREAMS);
+    }
     for (int i = 0; i < STREAMS; i++)
         close(plain[i]);
     close_world(&world);
