@@ -2,6 +2,7 @@
 /* Check 2: after an acknowledged put, and before any legal removal, eviction or loss of its owner, no read misses. */
 #include "conformance/checkers/checks_internal.h"
 #include "conformance/checkers/finding_internal.h"
+#include "conformance/checkers/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,7 @@ static int by_key(const void *left, const void *right) {
 /* The records about the key of `operation`: from *first on, this many. */
 static size_t told_of(const struct scene *scene, const struct moon_operation *operation, size_t *first) {
     struct told wanted = {operation->tenant, operation->key, 0};
-    size_t low = 0, high = scene->by_key_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_key(&scene->by_key[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = moon_lower_bound(scene->by_key, scene->by_key_count, sizeof wanted, &wanted, by_key);
     *first = low;
     while (low < scene->by_key_count && moon_bytes_equal(scene->by_key[low].key, operation->key) &&
            moon_bytes_equal(scene->by_key[low].tenant, operation->tenant))

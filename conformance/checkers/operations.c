@@ -2,6 +2,8 @@
 /* Pairs the invokes of a history with their ends. */
 #include "conformance/checkers/operations.h"
 
+#include "conformance/checkers/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,16 +17,13 @@ static int compare_numbers(uint64_t a, uint64_t b) {
     return a < b ? -1 : a > b;
 }
 
-static int compare_names(struct moon_bytes node, uint32_t boot, uint64_t op, const struct moon_operation *other) {
-    int order = moon_bytes_compare(node, other->node);
-    if (!order)
-        order = compare_numbers(boot, other->boot);
-    return order ? order : compare_numbers(op, other->op);
-}
-
 static int by_name(const void *left, const void *right) {
     const struct moon_operation *a = ((const struct name *)left)->operation;
-    return compare_names(a->node, a->boot, a->op, ((const struct name *)right)->operation);
+    const struct moon_operation *b = ((const struct name *)right)->operation;
+    int order = moon_bytes_compare(a->node, b->node);
+    if (!order)
+        order = compare_numbers(a->boot, b->boot);
+    return order ? order : compare_numbers(a->op, b->op);
 }
 
 static int by_key(const void *left, const void *right) {
@@ -79,17 +78,12 @@ static void end_all(struct moon_operation *rows, const struct name *names, size_
                     const struct moon_history *history) {
     for (size_t i = 0; i < history->count; i++) {
         const struct moon_record *record = &history->records[i];
-        size_t low = 0, high = count;
+        struct moon_operation asked = {.node = record->node, .boot = record->boot, .op = record->op};
+        struct name wanted = {&asked, 0};
         if (!is_end(record))
             continue;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (compare_names(record->node, record->boot, record->op, names[middle].operation) > 0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low < count && compare_names(record->node, record->boot, record->op, names[low].operation) == 0)
+        size_t low = moon_lower_bound(names, count, sizeof wanted, &wanted, by_name);
+        if (low < count && by_name(&names[low], &wanted) == 0)
             end_one(&rows[names[low].row], record, i);
     }
 }
@@ -122,14 +116,7 @@ int moon_operations_make(struct moon_operations *operations, struct moon_arena *
 size_t moon_operations_of(const struct moon_operations *operations, struct moon_bytes tenant, struct moon_bytes key,
                           size_t *first) {
     struct moon_operation wanted = {.tenant = tenant.length ? tenant : moon_bytes_of("default"), .key = key};
-    size_t low = 0, high = operations->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_key(&operations->rows[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = moon_lower_bound(operations->rows, operations->count, sizeof wanted, &wanted, by_key);
     *first = low;
     while (low < operations->count && moon_bytes_equal(operations->rows[low].key, key) &&
            moon_bytes_equal(operations->rows[low].tenant, wanted.tenant))

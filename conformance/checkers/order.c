@@ -2,6 +2,8 @@
 /* Vector clocks over the records of a merged history. */
 #include "conformance/checkers/order.h"
 
+#include "conformance/checkers/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,14 +46,8 @@ static int number_records(struct moon_order *order) {
 }
 
 static const struct sent *sent_as(const struct sent *list, size_t count, uint64_t msg) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list[middle].msg < msg)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    struct sent wanted = {msg, 0};
+    size_t low = moon_lower_bound(list, count, sizeof wanted, &wanted, by_message);
     return low < count && list[low].msg == msg ? &list[low] : NULL;
 }
 
