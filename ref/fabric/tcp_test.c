@@ -319,6 +319,7 @@ static void test_pause(void) {
 
 /* ---- names */
 
+/* host: of the address that both ends name; NULL: the listener's own. */
 static void check_names(const char *listens, const char *dials, const char *host) {
     struct world world;
     char endpoint[80], expected[80];
@@ -335,7 +336,7 @@ static void check_names(const char *listens, const char *dials, const char *host
     }
     const char *port = strrchr(sides[0].stream->local, ':');
     snprintf(endpoint, sizeof endpoint, "%s%s", dials, port);
-    snprintf(expected, sizeof expected, "%s%s", host, port);
+    snprintf(expected, sizeof expected, "%s%s", host ? host : sides[0].stream->local, host ? port : "");
     open_to(&sides[3], endpoint);
     open_to(&sides[4], endpoint);
     run_until(&world, &sides[3].opened, 1);
@@ -350,10 +351,26 @@ static void check_names(const char *listens, const char *dials, const char *host
     free(sides);
 }
 
+/* Without it in /etc/hosts the name would be asked of a name server, which is none of a test's business. */
+static bool knows_localhost(void) {
+    char line[256];
+    bool found = false;
+    FILE *hosts = fopen("/etc/hosts", "r");
+    while (hosts && !found && fgets(line, sizeof line, hosts))
+        found = line[0] != '#' && strstr(line, "localhost");
+    if (hosts)
+        fclose(hosts);
+    return found;
+}
+
 static void test_names(void) {
     check_names("127.0.0.1:0", "127.0.0.1", "127.0.0.1");
-    check_names("127.0.0.1:0", "localhost", "127.0.0.1");
-    check_names("localhost:0", "localhost", "127.0.0.1");
+    if (knows_localhost()) {
+        check_names("127.0.0.1:0", "localhost", "127.0.0.1");
+        check_names("localhost:0", "localhost", NULL); /* ::1 or 127.0.0.1, as the file has it */
+    } else {
+        fprintf(stderr, "no localhost in /etc/hosts\n");
+    }
     check_names("0.0.0.0:0", "127.0.0.2", "127.0.0.2");
     check_names("[::1]:0", "[::1]", "[::1]");
     check_names("[::]:0", "127.0.0.1", "127.0.0.1");
