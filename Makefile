@@ -165,8 +165,9 @@ bench: all ## measure hashing and the connector beside libcrypto, memory and Pyt
 
 # ---- check
 CHECK_VARIANTS := gcc clang asan ubsan tsan coverage
-PROGRAMS = $(foreach v,$(CHECK_VARIANTS),$(foreach p,mooncheck mooncheck-report mooncheck-adapter-example $(DAEMONS),$(BUILD)/$(v)/$(p)) \
-               $(TESTS:%.c=$(BUILD)/$(v)/test/%)) $(RUN_ADAPTERS) $(BUILD)/gcc-O0/mooncheck $(BUILD)/gcc-O3/mooncheck $(MUTANTS) $(FUZZERS:%.c=$(BUILD)/fuzz/bin/%)
+PROGRAMS = $(foreach v,$(CHECK_VARIANTS),$(foreach p,mooncheck mooncheck-adapter-example,$(BUILD)/$(v)/$(p)) $(TESTS:%.c=$(BUILD)/$(v)/test/%)) \
+           $(foreach v,gcc asan,$(foreach p,mooncheck-report $(DAEMONS),$(BUILD)/$(v)/$(p))) $(RUN_ADAPTERS) \
+           $(foreach v,gcc-O0 gcc-O3,$(BUILD)/$(v)/mooncheck) $(MUTANTS) $(FUZZERS:%.c=$(BUILD)/fuzz/bin/%)
 check: deps-check $(PROGRAMS) ## everything CI runs: slices with time budgets (ONLY="unit vectors" for some)
 	$(Q)BUILD=$(BUILD) MOONCHECK_LOGS=$(BUILD)/check conformance/checks/slices.sh conformance/checks/check.slices $(ONLY)
 check-full: deps-check $(PROGRAMS) ## everything at full length; results in reports/full
