@@ -7,11 +7,7 @@ set -u
 build=$1
 shift
 python=$build/deps/venv/bin/python
-[ -x "$python" ] && "$python" -c 'import mooncake.store' 2>/dev/null || {
-    echo "SKIP: no Mooncake wheel in $build/deps/venv (make deps-check fetches it)"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit 77
-}
+conformance/checks/wheel.sh "$build" || exit $?
 work=$(mktemp -d)
 "$build/gcc/mooncheck-master" --rpc_address=127.0.0.1 --rpc_port=0 >"$work/master" 2>&1 &
 master=$!

@@ -7,11 +7,7 @@ set -u
 build=$1
 shift
 python=$build/deps/venv/bin/python
-[ -x "$python" ] && "$python" -c 'import mooncake.store' 2>/dev/null || {
-    echo "SKIP: no Mooncake wheel in $build/deps/venv (make deps-check fetches it)"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit 77
-}
+conformance/checks/wheel.sh "$build" || exit $?
 [ $# -gt 0 ] || set -- real master owner client ours
 passed=0
 failed=0

@@ -301,8 +301,20 @@ static void free_list(struct moon_inside *inside, struct moon_inside_call **list
     }
 }
 
-void moon_inside_sweep(struct moon_inside *inside) {
+int moon_inside_advance(struct moon_inside *inside, bool (*further)(struct moon_world *world),
+                        struct moon_world_event *event, struct moon_error *error) {
+    struct moon_world *world = &inside->world;
     free_list(inside, &inside->ended);
+    while (!moon_world_take(world, event)) {
+        bool more = further(world);
+        if (world->failed)
+            return moon_no_memory(error);
+        if (!more) {
+            *event = (struct moon_world_event){.kind = MOON_WORLD_QUIET};
+            return 0;
+        }
+    }
+    return 0;
 }
 
 /* ---- the world ---- */

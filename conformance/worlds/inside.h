@@ -61,7 +61,10 @@ void moon_inside_kill(struct moon_inside *inside, size_t node);
 /* It goes on after a stop: does what was asked meanwhile. */
 int moon_inside_go_on(struct moon_inside *inside, size_t node, struct moon_error *error);
 int moon_inside_history(struct moon_world *world, struct moon_history *history, struct moon_error *error);
-/* Gives back calls that have been told. Between two events. */
-void moon_inside_sweep(struct moon_inside *inside);
+/* The advance() of a world: gives back the calls that have been told, then goes `further` until there is an event to
+ * tell; QUIET when it says that nothing can happen in time. `further` marks world->failed when memory was refused.
+ * Returns 0 or MOON_ERR_MEMORY. */
+int moon_inside_advance(struct moon_inside *inside, bool (*further)(struct moon_world *world),
+                        struct moon_world_event *event, struct moon_error *error);
 
 #endif

@@ -263,7 +263,8 @@ static void do_due(struct mem_world *self) {
 }
 
 /* False: nothing can happen in time. */
-static bool go_further(struct mem_world *self) {
+static bool go_further(struct moon_world *world) {
+    struct mem_world *self = of(world);
     if (moon_memory_fabric_step(self->fabric))
         return true;
     moon_ns next = next_time(self), time_ns = moon_memory_fabric_now(self->fabric);
@@ -277,18 +278,10 @@ static bool go_further(struct mem_world *self) {
 
 static int advance(struct moon_world *world, struct moon_world_event *event, struct moon_error *error) {
     struct mem_world *self = of(world);
-    moon_inside_sweep(&self->inside);
-    while (!moon_world_take(world, event)) {
-        bool more = go_further(self);
-        if (world->failed)
-            return moon_no_memory(error);
-        if (!more) {
-            *event = (struct moon_world_event){.kind = MOON_WORLD_QUIET};
-            return 0;
-        }
-    }
-    self->since_ns = moon_memory_fabric_now(self->fabric);
-    return 0;
+    int status = moon_inside_advance(&self->inside, go_further, event, error);
+    if (!status && event->kind != MOON_WORLD_QUIET)
+        self->since_ns = moon_memory_fabric_now(self->fabric);
+    return status;
 }
 
 const struct moon_world_kind moon_world_mem = {

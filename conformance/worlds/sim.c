@@ -171,21 +171,21 @@ static void freeze(struct sim_world *self) {
     }
 }
 
+/* False: nothing can happen in time. */
+static bool go_further(struct moon_world *world) {
+    struct sim_world *self = of(world);
+    freeze(self);
+    bool more = moon_sim_now(self->sim) - self->since_ns < MOON_WORLD_QUIET_VIRTUAL_NS && moon_sim_step(self->sim);
+    world->failed |= moon_sim_failed(self->sim);
+    return more;
+}
+
 static int advance(struct moon_world *world, struct moon_world_event *event, struct moon_error *error) {
     struct sim_world *self = of(world);
-    moon_inside_sweep(&self->inside);
-    while (!moon_world_take(world, event)) {
-        freeze(self);
-        bool more = moon_sim_now(self->sim) - self->since_ns < MOON_WORLD_QUIET_VIRTUAL_NS && moon_sim_step(self->sim);
-        if (moon_sim_failed(self->sim) || world->failed)
-            return moon_no_memory(error);
-        if (!more) {
-            *event = (struct moon_world_event){.kind = MOON_WORLD_QUIET};
-            return 0;
-        }
-    }
-    self->since_ns = moon_sim_now(self->sim);
-    return 0;
+    int status = moon_inside_advance(&self->inside, go_further, event, error);
+    if (!status && event->kind != MOON_WORLD_QUIET)
+        self->since_ns = moon_sim_now(self->sim);
+    return status;
 }
 
 const struct moon_world_kind moon_world_sim = {
